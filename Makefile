@@ -1,0 +1,33 @@
+# Everything runs in .venv, which `make` builds from pyproject.toml alone.
+VENV := .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check bench golden clean
+
+demo: $(STAMP)
+	$(BIN)/lanewise run examples/gemm.cu
+
+test: check
+	$(BIN)/pytest -n 2
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/run.py
+
+golden: $(STAMP)
+	LANEWISE_UPDATE_GOLDEN=1 $(BIN)/pytest -n 2 tests/report
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

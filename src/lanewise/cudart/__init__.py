@@ -1,0 +1,1 @@
+"""The CUDA runtime that whole programs are linked with, and its server."""

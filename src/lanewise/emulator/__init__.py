@@ -1,0 +1,1 @@
+"""PTX to LLVM: translation, launches, device memory, counters."""

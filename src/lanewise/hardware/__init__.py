@@ -1,0 +1,1 @@
+"""Pure models of the hardware, and one data file a device."""

@@ -1,0 +1,1 @@
+"""The PTX language: parser, syntax tree, and the one table of instructions."""

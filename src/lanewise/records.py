@@ -1,0 +1,284 @@
+"""The records that everything hangs on: plain data from the emulator to the model, the advice and the reports.
+
+Nothing here computes. Each record is a frozen dataclass; units are in the field's name or its comment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Space(StrEnum):
+    """State space of an access, after a generic address was resolved."""
+
+    GLOBAL = "global"
+    SHARED = "shared"
+    LOCAL = "local"
+    CONST = "const"
+    PARAM = "param"
+    GENERIC = "generic"
+
+
+class AccessKind(StrEnum):
+    LOAD = "load"
+    STORE = "store"
+    ATOMIC = "atomic"
+
+
+class Pattern(StrEnum):
+    """One word for how the lanes of a request lie in memory; the worst one seen at a site is reported."""
+
+    BROADCAST = "broadcast"
+    CONTIGUOUS = "contiguous"
+    STRIDED = "strided"
+    SCATTERED = "scattered"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A place in a source file; `inlined_at` is where the function holding it was inlined (the user's line)."""
+
+    file: str
+    line: int
+    column: int = 0
+    function: str | None = None
+    inlined_at: SourceLine | None = None
+
+    @property
+    def outermost(self) -> SourceLine:
+        """The line of the user's own code: the end of the chain of inlining."""
+        here = self
+        while here.inlined_at is not None:
+            here = here.inlined_at
+        return here
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One kernel parameter. `offset`, `size` and `alignment` in bytes within the parameter buffer."""
+
+    name: str
+    type: str
+    offset: int
+    size: int
+    alignment: int
+    is_pointer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MachineInstruction:
+    """One machine instruction that carries a PTX line."""
+
+    offset: int
+    opcode: str
+    width_bits: int
+    predicate: str | None
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One PTX memory, barrier, branch or call instruction of one function of one module."""
+
+    index: int
+    module: str
+    function: str
+    ptx_line: int
+    block: int
+    opcode: str
+    source: SourceLine | None
+    space: Space | None = None
+    kind: AccessKind | None = None
+    width_bits: int = 0
+    machine: tuple[MachineInstruction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BlockProfile:
+    """How often one PTX basic block ran in one launch."""
+
+    block: int
+    warp_executions: int
+    thread_executions: int
+    edges: tuple[tuple[int, int, int], ...] = ()  # (target block, warp executions, thread executions)
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A range of device memory. Addresses and sizes in bytes."""
+
+    id: int
+    base: int
+    size: int
+    kind: str  # "malloc", "managed", "host", "global", "constant", "device-malloc"
+    name: str | None = None
+    made_at: SourceLine | None = None
+    freed: bool = False
+
+    @property
+    def end(self) -> int:
+        return self.base + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number with its basis: `ptx` counts what PTX says, `sass` what the machine code says."""
+
+    basis: str
+    metric: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What all executions of one memory instruction did in one launch (or a fold of equal launches).
+
+    `requests` are warp-level executions, `threads` active lanes, `threads_on` lanes whose predicate held, all summed.
+    `sectors` are 32-byte sectors (global), `wavefronts` shared-memory wavefronts, each beside the least possible for
+    the same lanes and width; None where the space has no such count.
+    """
+
+    basis: str
+    file: str | None
+    line: int | None
+    inlined_at: SourceLine | None
+    ptx_line: int
+    opcode: str
+    space: Space
+    kind: AccessKind
+    width_bits: int
+    requests: int
+    threads: int
+    threads_on: int
+    sectors: int | None
+    sectors_ideal: int | None
+    wavefronts: int | None
+    wavefronts_ideal: int | None
+    pattern: Pattern | None
+    stride_bytes: int | None = None
+    array: str | None = None  # the name of the shared, constant, global or parameter array, where it is known
+
+
+@dataclass(frozen=True, slots=True)
+class LineCounts:
+    """Executions of one source line: PTX instructions at warp level and thread level, branches and divergent ones."""
+
+    file: str
+    line: int
+    ptx_instructions: int
+    ptx_thread_instructions: int
+    branches: int = 0
+    divergent_branches: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OccupancyLimit:
+    """How many blocks fit an SM by one resource."""
+
+    resource: str  # "warps", "blocks", "registers", "shared memory"
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Theoretical occupancy: resident warps over the most an SM can hold, every limit, and the `binding` ones."""
+
+    active_blocks: int
+    active_warps: int
+    max_warps: int
+    limits: tuple[OccupancyLimit, ...]
+    binding: tuple[str, ...]
+    next_step: str | None = None
+
+    @property
+    def fraction(self) -> float:
+        return self.active_warps / self.max_warps if self.max_warps else 0.0
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One type for faults, checks and advice.
+
+    `check` is the rule or check by name (of a fault: "bounds", "misaligned", "barrier", "limit", "trap"); `evidence`
+    are complete sentences (lanes, addresses, ranges); `next_step` says what to do.
+    """
+
+    check: str
+    severity: Severity
+    message: str
+    kernel: str | None = None
+    source: SourceLine | None = None
+    ptx_line: int | None = None
+    thread: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    evidence: tuple[str, ...] = ()
+    next_step: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResources:
+    """What ptxas says of one kernel."""
+
+    registers: int
+    static_shared_bytes: int
+    local_bytes: int  # stack frame per thread
+    spill_store_bytes: int = 0
+    spill_load_bytes: int = 0
+    constant_bytes: int = 0
+    barriers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchRecord:
+    """Everything known of one launch."""
+
+    id: int
+    kernel: str  # demangled
+    symbol: str  # as in the PTX
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    dynamic_shared_bytes: int
+    resources: KernelResources | None
+    occupancy: Occupancy | None
+    device: str
+    stream: int
+    ptx_instructions: int
+    ptx_thread_instructions: int
+    accesses: tuple[Access, ...] = ()
+    lines: tuple[LineCounts, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    completed: bool = True
+    seconds: float = field(default=0.0, compare=False)  # wall time of the emulation; never written to JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """One use of an instruction or call that this version cannot run."""
+
+    what: str
+    reason: str
+    kernel: str | None
+    ptx_line: int | None
+    source: SourceLine | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run of a program: what the reports read."""
+
+    program: str
+    device: str
+    arch: str
+    exit_code: int | None  # the program's own; None when it did not start
+    launches: tuple[LaunchRecord, ...]
+    sources: dict[str, str]  # path as in the PTX -> text, embedded so that a report needs no other file
+    findings: tuple[Finding, ...] = ()
+    unsupported: tuple[Unsupported, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Reports: each reads a RunResult and nothing else."""

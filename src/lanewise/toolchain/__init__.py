@@ -1,0 +1,1 @@
+"""The CUDA compilers from their PyPI wheels: source in, PTX and cubin out."""
