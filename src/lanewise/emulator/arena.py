@@ -1,0 +1,109 @@
+"""A range of addresses backed by sparse memory: on Linux a memfd at a fixed address that another process maps too."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import sys
+import weakref
+
+from lanewise.errors import EnvironmentProblem
+
+PAGE = mmap.PAGESIZE
+# Far from where Linux puts programs, libraries, heaps and stacks, and below 2^47.
+DEFAULT_BASE = 0x3000_0000_0000
+_STEP = 0x0100_0000_0000  # where to try next if something is there: another arena of this process
+_ATTEMPTS = 16
+
+_MAP_NORESERVE = 0x4000
+_MAP_FIXED_NOREPLACE = 0x100000  # Linux 4.17
+_MADV_DONTDUMP = 16
+_FALLOC_KEEP_SIZE_PUNCH_HOLE = 0x01 | 0x02
+
+
+class Arena:
+    """`size` bytes at `base`, all zero, unmapped when the last view of it is gone. `fd` is None for a private arena."""
+
+    def __init__(self, size: int, *, base: int | None = None) -> None:
+        self.size = (size + PAGE - 1) // PAGE * PAGE
+        self.fd: int | None = None
+        self._private: mmap.mmap | None = None
+        if not self._map_shared(base):
+            self._map_private()
+
+    def view(self, address: int, size: int) -> memoryview:
+        """Writable bytes; the view keeps the arena mapped."""
+        array = (ctypes.c_ubyte * size).from_address(address)
+        array.owner = self  # type: ignore[attr-defined]
+        return memoryview(array).cast("B")
+
+    def release(self, address: int, size: int) -> None:
+        """Zero whole pages and give them back to the system."""
+        if self.fd is not None:
+            offset = address - self.base
+            done = _libc().fallocate(
+                self.fd, _FALLOC_KEEP_SIZE_PUNCH_HOLE, ctypes.c_int64(offset), ctypes.c_int64(size)
+            )
+            if done == 0:
+                return
+        ctypes.memset(address, 0, size)
+
+    def _map_shared(self, base: int | None) -> bool:
+        if not sys.platform.startswith("linux") or not hasattr(os, "memfd_create"):
+            return False
+        try:
+            fd = os.memfd_create("lanewise-device-memory")
+        except OSError:
+            return False
+        try:
+            os.ftruncate(fd, self.size)
+        except OSError:
+            os.close(fd)
+            return False
+        candidates = [base] if base is not None else [DEFAULT_BASE + step * _STEP for step in range(_ATTEMPTS)]
+        for candidate in candidates:
+            where = _map_fixed(candidate, self.size, fd)
+            if where is None:
+                continue
+            self.base = where
+            self.fd = fd
+            weakref.finalize(self, _unmap, where, self.size, fd)
+            return True
+        os.close(fd)
+        return False
+
+    def _map_private(self) -> None:
+        try:
+            self._private = mmap.mmap(-1, self.size)
+        except (OSError, ValueError, OverflowError) as error:
+            raise EnvironmentProblem(
+                f"no room for {self.size:,} bytes of addresses for device memory: {error}",
+                next_step="raise the limit on address space (ulimit -v), or ask for less device memory",
+            ) from error
+        self.base = ctypes.addressof(ctypes.c_char.from_buffer(self._private))
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _map_fixed(base: int, size: int, fd: int) -> int | None:
+    """Map at exactly `base` if nothing is there. Kernels before 4.17 take the flag for a hint, so check."""
+    libc = _libc()
+    libc.mmap.restype = ctypes.c_void_p
+    flags = mmap.MAP_SHARED | _MAP_NORESERVE | _MAP_FIXED_NOREPLACE
+    where = libc.mmap(
+        ctypes.c_void_p(base), ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_WRITE, flags, fd, ctypes.c_int64(0)
+    )
+    if where == base:
+        libc.madvise(ctypes.c_void_p(where), ctypes.c_size_t(size), _MADV_DONTDUMP)
+        return base
+    if where not in (None, ctypes.c_void_p(-1).value):
+        libc.munmap(ctypes.c_void_p(where), ctypes.c_size_t(size))
+    return None
+
+
+def _unmap(base: int, size: int, fd: int) -> None:
+    _libc().munmap(ctypes.c_void_p(base), ctypes.c_size_t(size))
+    os.close(fd)
