@@ -1,0 +1,129 @@
+"""The card: modules, launches and timing. torch owns the memory and the stream; the driver API launches."""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from build import build_all, key
+from cuda.bindings import driver
+
+from lanewise.ladder import Plan
+
+TORCH = {
+    "u8": torch.uint8,
+    "u16": torch.int16,  # torch has few operations on unsigned types; the bits are the same
+    "u32": torch.int32,
+    "i32": torch.int32,
+    "u64": torch.int64,
+    "i64": torch.int64,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "f32": torch.float32,
+    "f64": torch.float64,
+}
+C_TYPES = {"i32": ctypes.c_int32, "u32": ctypes.c_uint32, "i64": ctypes.c_int64, "f32": ctypes.c_float}
+Tensors = Mapping[str, torch.Tensor]
+
+
+def done(result: tuple) -> object:
+    """The values of a driver call; RuntimeError where it failed."""
+    status, *values = result
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"{status.name}")
+    return values[0] if values else None
+
+
+class Kernels:
+    """The loaded machine code of a set of plans."""
+
+    def __init__(self, plans: list[Plan], workers: int) -> None:
+        torch.zeros(1, device="cuda")  # makes torch's context the current one
+        major, minor = torch.cuda.get_device_capability()
+        arch = f"sm_{major}{minor}" + ("a" if major >= 9 else "")
+        self._modules = {
+            name: done(driver.cuModuleLoadData(cubin)) for name, cubin in build_all(plans, arch, workers).items()
+        }
+        self._functions: dict[tuple, object] = {}
+
+    def function(self, plan: Plan, kernel: str, shared_bytes: int) -> object:
+        name = (*key(plan), kernel)
+        function = self._functions.get(name)
+        if function is None:
+            function = done(driver.cuModuleGetFunction(self._modules[key(plan)], kernel.encode()))
+            self._functions[name] = function
+        if shared_bytes > 48 * 1024:
+            attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            done(driver.cuFuncSetAttribute(function, attribute, shared_bytes))
+        return function
+
+    def prepare(self, plan: Plan, tensors: Tensors) -> Callable[[], None]:
+        """A call that queues the plan's launches on torch's current stream, scratch cleared where the plan says so."""
+        memory = dict(tensors)
+        for buffer in plan.buffers:
+            if buffer.name not in memory:
+                memory[buffer.name] = torch.empty(max(1, buffer.count), dtype=TORCH[buffer.type], device="cuda")
+        cleared = [memory[buffer.name] for buffer in plan.buffers if buffer.zero and buffer.count]
+        calls = []
+        for launch in plan.launches:
+            values, types = [], []
+            for kind, value in launch.arguments:
+                values.append(memory[value].data_ptr() if kind == "buffer" else value)
+                types.append(ctypes.c_void_p if kind == "buffer" else C_TYPES[kind])
+            function = self.function(plan, launch.kernel, launch.shared_bytes)
+            calls.append((function, launch.grid, launch.block, launch.shared_bytes, (tuple(values), tuple(types))))
+
+        def run() -> None:
+            stream = torch.cuda.current_stream().cuda_stream
+            for tensor in cleared:
+                tensor.zero_()
+            for function, grid, block, shared, arguments in calls:
+                done(driver.cuLaunchKernel(function, *grid, *block, shared, stream, arguments, 0))
+
+        run.memory = memory  # type: ignore[attr-defined]
+        return run
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Microseconds: median, and the 10th and 90th percentile; `bimodal` where the middle half is wider than a tenth."""
+
+    median: float
+    low: float
+    high: float
+    bimodal: bool
+
+    @staticmethod
+    def of(times: list[float]) -> Sample:
+        deciles = statistics.quantiles(times, n=20)
+        median = statistics.median(times)
+        return Sample(median, deciles[1], deciles[17], (deciles[14] - deciles[4]) > 0.1 * median)
+
+
+def time_together(calls: Mapping[str, Callable[[], None]], repeats: int, *, cold: bool = False) -> dict[str, Sample]:
+    """Times all calls in turn, `repeats` rounds: what drifts, drifts for all of them.
+
+    A spin kernel runs before each measurement, so that the host has queued everything before the first event: no
+    launch gap of the host's is measured. `cold`: other memory larger than the L2 cache is read before each call.
+    """
+    flush = torch.ones(64 << 20, device="cuda") if cold else None
+    for call in calls.values():
+        call()
+        call()
+    torch.cuda.synchronize()
+    events: dict[str, list[tuple[torch.cuda.Event, torch.cuda.Event]]] = {name: [] for name in calls}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            if flush is not None:
+                flush.sum()
+            torch.cuda._sleep(150_000)
+            start.record()
+            call()
+            end.record()
+            events[name].append((start, end))
+        torch.cuda.synchronize()
+    return {name: Sample.of([1000 * start.elapsed_time(end) for start, end in pairs]) for name, pairs in events.items()}

@@ -1,0 +1,217 @@
+"""Reads the ladder's data: one folder a subject, with `ladder.toml` and the CUDA C++ file of each rung.
+
+Sizes, grids and defines are integer expressions (`expressions.py`) over: the problem's sizes, `size` (bytes of an
+element), `sms` (multiprocessors of the card), and the rung's own defines. `plan.py` turns a rung into launches.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from lanewise.errors import UsageError
+
+#: Element types: name, CUDA C++ spelling (the macro `Element`), bytes.
+TYPES: dict[str, tuple[str, int]] = {
+    "u8": ("unsigned char", 1),
+    "u16": ("unsigned short", 2),
+    "u32": ("unsigned int", 4),
+    "i32": ("int", 4),
+    "u64": ("unsigned long long", 8),
+    "i64": ("long long", 8),
+    "f16": ("__half", 2),
+    "bf16": ("__nv_bfloat16", 2),
+    "f32": ("float", 4),
+    "f64": ("double", 8),
+}
+
+#: What a claim may speak of: sums over the memory accesses of a rung's launches, instructions, and launches.
+METRICS = frozenset(
+    f"{space}_{kind}_{what}"
+    for space, whats in (("global", ("requests", "sectors")), ("shared", ("requests", "wavefronts")))
+    for kind in ("load", "store", "atomic")
+    for what in whats
+) | {"ptx_instructions", "divergent_branches", "launches"}
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Device memory of `count` elements of `type` ("element": the problem's). `zero`: cleared before each run."""
+
+    name: str
+    type: str
+    count: str
+    role: str  # "input", "output", "scratch"
+    zero: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel launch. A grid with an extent of 0 is not launched. `arguments`: a buffer's name, or "i32 rows"."""
+
+    kernel: str
+    grid: tuple[str, ...]
+    block: tuple[str, ...]
+    arguments: tuple[str, ...]
+    shared: str = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`metric` is `factor` times that of the rung before, within `tolerance` of the factor (relative)."""
+
+    metric: str
+    factor: float
+    tolerance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What changes against the rung `against` at the sizes `problem` (the subject's defaults where it names none)."""
+
+    against: str
+    text: str
+    changes: tuple[Change, ...]
+    problem: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Defines for the problems where `when` holds; of a rung's choices the first that holds is taken."""
+
+    when: str
+    defines: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One idea: a source file, its macros, its launches and its claim. `arch`: 90 is compute capability 9.0."""
+
+    subject: str
+    name: str
+    file: str
+    title: str
+    arch: int
+    types: tuple[str, ...]
+    needs: tuple[str, ...]
+    defines: Mapping[str, str]
+    choices: tuple[Choice, ...]
+    values: Mapping[str, str]
+    scratch: tuple[Buffer, ...]
+    launches: tuple[Launch, ...]
+    claim: Claim | None
+
+    def source(self) -> str:
+        return (files("lanewise.ladder") / self.subject / self.file).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    name: str
+    title: str
+    about: str
+    types: tuple[str, ...]
+    problem: Mapping[str, int]
+    buffers: tuple[Buffer, ...]
+    rungs: tuple[Rung, ...]
+
+    def rung(self, name: str) -> Rung:
+        """The rung of this name; UsageError lists the ones there are."""
+        for rung in self.rungs:
+            if rung.name == name:
+                return rung
+        known = ", ".join(rung.name for rung in self.rungs)
+        raise UsageError(f"ladder {self.name}: no rung {name!r}", next_step=f"rungs: {known}")
+
+
+@cache
+def subjects() -> tuple[str, ...]:
+    """The names of all subjects, in alphabetical order."""
+    here = files("lanewise.ladder")
+    return tuple(sorted(entry.name for entry in here.iterdir() if (entry / "ladder.toml").is_file()))
+
+
+@cache
+def load(name: str) -> Subject:
+    """The subject of this name; UsageError for an unknown one or for a field that its file may not have."""
+    if name not in subjects():
+        raise UsageError(f"ladder: no subject {name!r}", next_step=f"subjects: {', '.join(subjects())}")
+    text = (files("lanewise.ladder") / name / "ladder.toml").read_text(encoding="utf-8")
+    return _subject(name, tomllib.loads(text))
+
+
+def _take(table: dict[str, Any], where: str, required: str, optional: str = "") -> dict[str, Any]:
+    """The table itself, once it has every required key and no unknown one."""
+    unknown = table.keys() - set(required.split()) - set(optional.split())
+    missing = set(required.split()) - table.keys()
+    if unknown or missing:
+        raise UsageError(f"ladder {where}: unknown fields {sorted(unknown)}, missing fields {sorted(missing)}")
+    return table
+
+
+def _subject(name: str, table: dict[str, Any]) -> Subject:
+    _take(table, name, "title about types problem buffer rung")
+    types = tuple(table["types"])
+    return Subject(
+        name=name,
+        title=table["title"],
+        about=table["about"],
+        types=types,
+        problem={size: int(value) for size, value in table["problem"].items()},
+        buffers=tuple(_buffer(entry, name) for entry in table["buffer"]),
+        rungs=tuple(_rung(entry, name, types) for entry in table["rung"]),
+    )
+
+
+def _buffer(table: dict[str, Any], where: str) -> Buffer:
+    _take(table, f"{where} buffer", "name type count", "role zero")
+    return Buffer(table["name"], table["type"], table["count"], table.get("role", "scratch"), table.get("zero", False))
+
+
+def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
+    where = f"{subject}/{table.get('name', '?')}"
+    _take(table, where, "name file title launch", "arch types needs defines choice values scratch claim")
+    return Rung(
+        subject=subject,
+        name=table["name"],
+        file=table["file"],
+        title=table["title"],
+        arch=table.get("arch", 70),
+        types=tuple(table.get("types", types)),
+        needs=tuple(table.get("needs", ())),
+        defines={key: str(value) for key, value in table.get("defines", {}).items()},
+        choices=tuple(_choice(entry, where) for entry in table.get("choice", ())),
+        values=dict(table.get("values", {})),
+        scratch=tuple(_buffer(entry, where) for entry in table.get("scratch", ())),
+        launches=tuple(_launch(entry, where) for entry in table["launch"]),
+        claim=_claim(table["claim"], where) if "claim" in table else None,
+    )
+
+
+def _choice(table: dict[str, Any], where: str) -> Choice:
+    _take(table, f"{where} choice", "when defines")
+    return Choice(table["when"], {key: str(value) for key, value in table["defines"].items()})
+
+
+def _launch(table: dict[str, Any], where: str) -> Launch:
+    _take(table, f"{where} launch", "kernel grid block arguments", "shared")
+    return Launch(
+        kernel=table["kernel"],
+        grid=tuple(str(extent) for extent in table["grid"]),
+        block=tuple(str(extent) for extent in table["block"]),
+        arguments=tuple(table["arguments"]),
+        shared=str(table.get("shared", "0")),
+    )
+
+
+def _claim(table: dict[str, Any], where: str) -> Claim:
+    _take(table, f"{where} claim", "against text", "changes problem")
+    changes = tuple(
+        Change(entry["metric"], float(entry["factor"]), float(entry.get("tolerance", 0.0)))
+        for entry in table.get("changes", ())
+    )
+    return Claim(table["against"], table["text"], changes, dict(table.get("problem", {})))
