@@ -162,6 +162,11 @@ class Elementwise:
         self.out.declare(f"declare {returns} @llvm.{name}.{suffix}({', '.join(types)})")
         return Value(self.out.let(f"call {returns} @llvm.{name}.{suffix}({', '.join(texts)})"), result or element)
 
+    def call(self, name: str, result: str, *args: Value) -> Value:
+        """Call a helper function added by `Emitter.define`."""
+        texts = ", ".join(f"{self.shape(arg.type)} {arg.text}" for arg in args)
+        return Value(self.out.let(f"call {self.shape(result)} @{name}({texts})"), result)
+
     # --- short forms
     def not_(self, a: Value) -> Value:
         return self.op("xor", a, self.const(a.type, -1 if a.type != "i1" else True))

@@ -1,0 +1,155 @@
+"""Conversions (PTX ISA 9.7.9.21 cvt, 9.7.9.22 cvt.pack): every pair of integer and floating-point types."""
+
+from __future__ import annotations
+
+from lanewise.emulator.ir import Elementwise, Value
+from lanewise.emulator.lowering.common import is_float, is_signed, saturate
+from lanewise.emulator.lowering.floats import canonical, flush, saturate_unit
+from lanewise.emulator.lowering.rounding import FORMATS, double_to_single, integer_to_double, narrow
+from lanewise.ptx.syntax import TYPE_BITS, Instruction
+
+_INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+_FRACTIONAL = ("rn", "rna", "rz", "rm", "rp")
+
+
+def cvt(e: Elementwise, ins: Instruction, a: Value, *b: Value) -> Value:
+    """`cvt.d.s d, a`, and the packed forms: two f32 to a pair (a goes to the upper half), pairs to pairs."""
+    to, source = ins.types[:2]
+    if to.endswith("x2"):
+        part = to.removesuffix("x2")
+        if source.endswith("x2"):
+            low, high = _halves(e, a, source)
+            source = source.removesuffix("x2")
+        else:
+            low, high = b[0], a
+        width = TYPE_BITS[part]
+        result = f"i{2 * width}"
+        upper = e.resize(_convert(e, ins, part, source, high), result)
+        lower = e.resize(_convert(e, ins, part, source, low), result)
+        return e.op("or", e.op("shl", upper, e.const(result, width)), lower)
+    return _convert(e, ins, to, source, a)
+
+
+def _halves(e: Elementwise, a: Value, packed: str) -> tuple[Value, Value]:
+    width = TYPE_BITS[packed] // 2
+    return e.resize(a, f"i{width}"), e.resize(e.op("lshr", a, e.const(a.type, width)), f"i{width}")
+
+
+def _convert(e: Elementwise, ins: Instruction, to: str, source: str, a: Value) -> Value:
+    a = e.resize(a, f"i{TYPE_BITS[source]}")
+    if not is_float(source):
+        return _from_integer(e, ins, to, source, a)
+    value = widen(e, a, source)
+    if ins.has("ftz") and source == "f32":
+        value = flush(e, value)
+    if not is_float(to):
+        return _to_integer(e, ins, to, source, value)
+    return _to_float(e, ins, to, source, value)
+
+
+def widen(e: Elementwise, bits: Value, source: str) -> Value:
+    """A float of any type as an LLVM float or double of the same value."""
+    if source in ("f32", "tf32"):
+        return e.as_float(bits, "float")
+    if source == "f64":
+        return e.as_float(bits, "double")
+    if source == "bf16":
+        return e.as_float(e.op("shl", e.resize(bits, "i32"), e.const("i32", 16)), "float")
+    if source == "e5m2":
+        bits = e.op("shl", e.resize(bits, "i16"), e.const("i16", 8))
+    elif source == "e4m3":
+        return _widen_e4m3(e, bits)
+    return e.cast("fpext", e.as_float(bits, "half"), "float")
+
+
+def _widen_e4m3(e: Elementwise, bits: Value) -> Value:
+    """Read as an f16 with a mantissa of three bits, the exponent's bias is 8 short: exact after scaling."""
+    code = e.resize(bits, "i16")
+    magnitude = e.op("and", code, e.const("i16", 0x7F))
+    half = e.as_float(e.op("shl", magnitude, e.const("i16", 7)), "half")
+    value = e.op("fmul", e.cast("fpext", half, "float"), e.const("float", 256.0))
+    nan = e.icmp("eq", magnitude, e.const("i16", 0x7F))
+    value = e.select(nan, e.const("float", float("nan")), value)
+    sign = e.op("shl", e.op("lshr", e.resize(code, "i32"), e.const("i32", 7)), e.const("i32", 31))
+    return e.intrinsic("copysign", value, e.as_float(sign, "float"))
+
+
+def _mode(ins: Instruction, default: str) -> str:
+    return next((modifier for modifier in ins.modifiers if modifier in _FRACTIONAL), default)
+
+
+def _from_integer(e: Elementwise, ins: Instruction, to: str, source: str, a: Value) -> Value:
+    signed = is_signed(source)
+    if not is_float(to):
+        element = f"i{TYPE_BITS[to]}"
+        if ins.has("sat"):
+            # One bit of room, so that every range is inside a signed type.
+            wide = "i128" if "64" in to + source else "i64"
+            return saturate(e, e.resize(a, wide, signed=signed), element, to_signed=is_signed(to))
+        return e.resize(a, element, signed=signed)
+    mode = _mode(ins, "rn")
+    if mode == "rn" and to in ("f32", "f64"):
+        result = e.cast("sitofp" if signed else "uitofp", a, "float" if to == "f32" else "double")
+        return e.as_int(saturate_unit(e, result) if ins.has("sat") else result)
+    if to == "f64":
+        return _to_float(e, ins, to, source, integer_to_double(e, a, mode, signed=signed))
+    return _to_float(e, ins, to, source, integer_to_double(e, a, "odd", signed=signed))
+
+
+def _to_integer(e: Elementwise, ins: Instruction, to: str, source: str, value: Value) -> Value:
+    """Rounded to an integer, clamped to the range. NaN gives 0 where both types have at most 32 bits, else the
+    pattern with only the top bit set."""
+    rounding = next((_INTEGRAL[modifier] for modifier in ins.modifiers if modifier in _INTEGRAL), "trunc")
+    if rounding != "trunc":
+        value = e.intrinsic(rounding, value)
+    element = f"i{TYPE_BITS[to]}"
+    name = "fptosi" if is_signed(to) else "fptoui"
+    result = e.intrinsic(f"{name}.sat.{'' if e.lanes == 1 else f'v{e.lanes}'}{element}", value, result=element)
+    if source == "f64" or to.endswith("64"):
+        top = e.const(element, 1 << (TYPE_BITS[to] - 1))
+        return e.select(e.is_nan(value), top, result)
+    return result
+
+
+def _to_float(e: Elementwise, ins: Instruction, to: str, source: str, value: Value) -> Value:
+    """A float (f32 or f64) as the bits of a PTX float type."""
+    integral = next((_INTEGRAL[modifier] for modifier in ins.modifiers if modifier in _INTEGRAL), None)
+    if integral is not None:
+        value = e.intrinsic(integral, value)
+    if ins.has("sat"):
+        value = saturate_unit(e, value)
+    if ins.has("relu"):
+        zero = e.const(value.type, 0.0)
+        value = e.select(e.fcmp("ule", value, zero), e.select(e.is_nan(value), value, zero), value)
+    if to == "f64":
+        return e.as_int(e.cast("fpext", value, "double"))
+    if to == "f32":
+        result = double_to_single(e, value, _mode(ins, "rn")) if value.type == "double" else value
+        result = canonical(e, result) if source != "f32" or ins.has("relu") else result
+        return e.as_int(flush(e, result) if ins.has("ftz") else result)
+    if value.type == "double":
+        value = double_to_single(e, value, "odd")
+    rounding = _mode(ins, "rn")
+    if to == "f16" and rounding == "rn" and not ins.has("satfinite"):
+        half = e.cast("fptrunc", value, "half")
+        return e.select(e.is_nan(value), e.const("i16", FORMATS["f16"].nan), e.as_int(half))
+    form = FORMATS[to]
+    code = narrow(e, value, form, rounding, finite=ins.has("satfinite") or form.largest == form.infinity)
+    if to == "tf32":
+        return e.op("shl", code, e.const("i32", 13))
+    return e.resize(code, f"i{TYPE_BITS[to]}")
+
+
+def cvt_pack(e: Elementwise, ins: Instruction, a: Value, b: Value, *c: Value) -> Value:
+    """`cvt.pack.sat.d.s32{.b32} d, a, b{, c}`: a and b clamped to d's range, a above b, and c's low bits above both."""
+    kind = ins.modifiers[ins.modifiers.index("sat") + 1]
+    width, signed = int(kind[1:]), is_signed(kind)
+    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
+    parts = []
+    for operand in (a, b):
+        clamped = e.intrinsic("smin", e.intrinsic("smax", operand, e.const("i32", low)), e.const("i32", high))
+        parts.append(e.op("and", clamped, e.const("i32", (1 << width) - 1)))
+    result = e.op("or", e.op("shl", parts[0], e.const("i32", width)), parts[1])
+    if not c:
+        return result
+    return e.op("or", result, e.op("shl", c[0], e.const("i32", 2 * width)))

@@ -1,0 +1,88 @@
+"""What the floating-point lowerings share: subnormal flushing, saturation, canonical NaN, rounding modes.
+
+NaN: PTX gives 0x7fffffff for every f32 NaN result and 0x7fff for f16 and bf16. Here instructions that choose or
+convert give those bits; add, sub, mul, fma, div and sqrt give *a* NaN with the CPU's bits, since fixing them up would
+cost as much as the arithmetic.
+"""
+
+from __future__ import annotations
+
+from lanewise.emulator.ir import Elementwise, Emitter, Value, bits_of
+from lanewise.ptx.syntax import Instruction
+
+LLVM_FLOAT = {"f16": "half", "f32": "float", "f64": "double"}
+CANONICAL_NAN = {"half": 0x7FFF, "float": 0x7FFFFFFF, "double": 0xFFF8_0000_0000_0000}
+_EXPONENT_MASK = {"half": 0x7C00, "bfloat": 0x7F80, "float": 0x7F80_0000, "double": 0x7FF0_0000_0000_0000}
+_DIRECTED = ("rz", "rm", "rp")
+# The encoding of llvm.set.rounding.
+_LLVM_ROUNDING = {"rz": 0, "rn": 1, "rp": 2, "rm": 3}
+
+
+def rounding_of(ins: Instruction) -> str:
+    """The rounding modifier of an arithmetic instruction; `.rn` where there is none."""
+    return next((modifier for modifier in ins.modifiers if modifier in _DIRECTED), "rn")
+
+
+def flush_bits(e: Elementwise, bits: Value, element: str) -> Value:
+    """Subnormals to zero of the same sign (`.ftz`), on the bits of a float."""
+    mask = e.const(bits.type, _EXPONENT_MASK[element])
+    small = e.icmp("eq", e.op("and", bits, mask), e.const(bits.type, 0))
+    sign = e.op("and", bits, e.const(bits.type, 1 << (bits_of(bits.type) - 1)))
+    return e.select(small, sign, bits)
+
+
+def flush(e: Elementwise, a: Value) -> Value:
+    """Subnormals to zero of the same sign, on a float."""
+    return e.as_float(flush_bits(e, e.as_int(a), a.type), a.type)
+
+
+def saturate_unit(e: Elementwise, a: Value) -> Value:
+    """`.sat`: clamped to [0, 1]; NaN gives +0."""
+    zero, one = e.const(a.type, 0.0), e.const(a.type, 1.0)
+    a = e.select(e.fcmp("ogt", a, zero), a, zero)
+    return e.select(e.fcmp("olt", a, one), a, one)
+
+
+def canonical(e: Elementwise, a: Value) -> Value:
+    """Every NaN as PTX's canonical one."""
+    bits = e.const(f"i{bits_of(a.type)}", CANONICAL_NAN[a.type])
+    nan = e.as_float(bits, a.type)
+    return e.select(e.is_nan(a), nan, a)
+
+
+_OPERATIONS = {"fadd": 2, "fsub": 2, "fmul": 2, "fdiv": 2, "fma": 3, "sqrt": 1}
+
+
+def rounded(e: Elementwise, operation: str, rounding: str, *args: Value) -> Value:
+    """fadd, fsub, fmul, fdiv, fma or sqrt of f32 or f64 in a rounding mode, bit-exact."""
+    if rounding == "rn":
+        if operation in ("fma", "sqrt"):
+            return e.intrinsic(operation, *args)
+        return e.op(operation, *args)
+    return e.call(_define_rounded(e, operation, rounding, args[0].type), args[0].type, *args)
+
+
+def _define_rounded(e: Elementwise, operation: str, rounding: str, element: str) -> str:
+    """A helper function that changes the CPU's rounding mode around one operation.
+
+    It is not inlined: only its own body may be compiled as if the mode could differ.
+    """
+    shape = e.shape(element)
+    suffix = ("" if e.lanes == 1 else f"v{e.lanes}") + f"f{bits_of(element)}"
+    name = f"lanewise.{operation}.{rounding}.{suffix}"
+    if name in e.out.definitions:
+        return name
+    count = _OPERATIONS[operation]
+    intrinsic = f"@llvm.experimental.constrained.{operation}.{suffix}"
+    e.out.declare("declare void @llvm.set.rounding(i32)")
+    e.out.declare(f"declare {shape} {intrinsic}({', '.join([shape] * count)}, metadata, metadata)")
+    params = ", ".join(f"{shape} %x{index}" for index in range(count))
+    helper = Emitter()
+    helper.line(f"call void @llvm.set.rounding(i32 {_LLVM_ROUNDING[rounding]}) strictfp")
+    call = f'{intrinsic}({params}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp'
+    result = helper.let(f"call {shape} {call}")
+    helper.line(f"call void @llvm.set.rounding(i32 {_LLVM_ROUNDING['rn']}) strictfp")
+    helper.line(f"ret {shape} {result}")
+    body = "\n".join(helper.lines)
+    e.out.define(name, f"define internal {shape} @{name}({params}) noinline strictfp {{\n{body}\n}}")
+    return name
