@@ -1,0 +1,88 @@
+"""Faults, checks and unsupported code as text: what, where, evidence, next step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich.text import Text
+
+from lanewise.records import Finding, Severity, SourceLine, Unsupported
+from lanewise.report import text
+from lanewise.report.excerpt import basename
+
+STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: ""}
+LABEL = 8  # columns of the indented labels "where", "why" and "next"
+MOST_PLACES = 8
+
+
+def finding_lines(finding: Finding, times: int, sources: Mapping[str, str], width: int) -> list[Text]:
+    head = f"{finding.severity.value} [{text.clean(finding.check)}]: {finding.message}"
+    if times > 1:
+        head += f" ({text.plural(times, 'launch')})"
+    style = STYLES[finding.severity]
+    lines = [Text(line, style=style) for line in text.wrap(head, width, first="  ", rest="    ")]
+    where = ", ".join(
+        [
+            *([f"kernel {text.kernel_name(finding.kernel)}"] if finding.kernel else []),
+            *([_at(finding.source)] if finding.source else []),
+            *([f"PTX line {finding.ptx_line}"] if finding.ptx_line and not finding.source else []),
+            *([f"block {finding.block}"] if finding.block else []),
+            *([f"thread {finding.thread}"] if finding.thread else []),
+        ]
+    )
+    if where:
+        lines += _labelled("where", where, width)
+    if finding.source:
+        lines += source_line(finding.source.outermost, sources, width)
+    for position, sentence in enumerate(finding.evidence):
+        lines += _labelled("" if position else "why", sentence, width)
+    if finding.next_step:
+        lines += _labelled("next", finding.next_step, width)
+    return lines
+
+
+def unsupported_lines(items: Iterable[Unsupported], width: int) -> list[Text]:
+    """One entry for each thing that is not supported, with all places that use it."""
+    groups: dict[tuple[str, str], list[Unsupported]] = {}
+    for item in items:
+        groups.setdefault((item.what, item.reason), []).append(item)
+    lines: list[Text] = []
+    for (what, reason), uses in groups.items():
+        lines += [Text(line, style="bold red") for line in text.wrap(f"unsupported: {what}", width, first="  ")]
+        if reason:
+            lines += _labelled("why", reason, width)
+        places = list(dict.fromkeys(_use(use) for use in uses))
+        if len(places) > MOST_PLACES:
+            places[MOST_PLACES:] = [f"and {text.plural(len(places) - MOST_PLACES, 'place')} more"]
+        for position, place in enumerate(places):
+            lines += _labelled("" if position else "where", place, width)
+    return lines
+
+
+def source_line(at: SourceLine, sources: Mapping[str, str], width: int) -> list[Text]:
+    """`12 | text of the line`, or nothing where the source is not at hand."""
+    lines = sources.get(at.file, "").splitlines()
+    if not 0 < at.line <= len(lines):
+        return []
+    line = Text(f"{at.line:>{LABEL + 3}} | {text.clean(lines[at.line - 1]).strip()}")
+    line.truncate(width, overflow="ellipsis")
+    return [line]
+
+
+def _at(source: SourceLine) -> str:
+    here = f"{source.outermost.file}:{source.outermost.line}"
+    return here if source.inlined_at is None else f"{here} (in {basename(source.file)}:{source.line})"
+
+
+def _use(use: Unsupported) -> str:
+    parts = [_at(use.source)] if use.source else []
+    if use.ptx_line is not None:
+        parts.append(f"PTX line {use.ptx_line}")
+    if use.kernel:
+        parts.append(f"kernel {text.kernel_name(use.kernel)}")
+    return ", ".join(parts) or "place unknown"
+
+
+def _labelled(label: str, sentence: str, width: int) -> list[Text]:
+    first = f"    {label:<{LABEL - 2}}"
+    return [Text(line) for line in text.wrap(sentence, width, first=first)]

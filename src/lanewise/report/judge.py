@@ -1,0 +1,123 @@
+"""How far an access is from its ideal, and in which words: global memory in sectors, shared memory in wavefronts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from lanewise.records import Access, AccessKind, Pattern, Space
+from lanewise.report import text
+
+SECTORS, WAVEFRONTS = "sectors", "wavefronts"
+WARP_LANES = 32
+BANKS = 32
+BANK_BYTES = 4
+
+
+class Weight(IntEnum):
+    """How much a line stands out. FINE: less than 10 % over the ideal. BAD: twice the ideal or more, and the excess is
+    5 % or more of what the kernel moves in that space. POOR: between them."""
+
+    FINE = 0
+    POOR = 1
+    BAD = 2
+
+
+MARKS = {Weight.FINE: "", Weight.POOR: "!", Weight.BAD: "!!"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an access took beside the least it could: both in `unit`, summed over its requests."""
+
+    unit: str
+    actual: int
+    ideal: int
+
+    @property
+    def excess(self) -> int:
+        return max(self.actual - self.ideal, 0)
+
+
+def cost(access: Access) -> Cost | None:
+    """The access in the unit of its space; None where nothing is counted but requests (constant memory)."""
+    for unit, actual, ideal in (
+        (SECTORS, access.sectors, access.sectors_ideal),
+        (WAVEFRONTS, access.wavefronts, access.wavefronts_ideal),
+    ):
+        if actual is not None:
+            return Cost(unit, actual, actual if ideal is None else ideal)
+    return None
+
+
+def totals(accesses: Iterable[Access]) -> dict[Space, int]:
+    """Sectors or wavefronts of each space, summed."""
+    summed: dict[Space, int] = {}
+    for access in accesses:
+        measured = cost(access)
+        if measured is not None:
+            summed[access.space] = summed.get(access.space, 0) + measured.actual
+    return summed
+
+
+def access_weight(access: Access, whole: Mapping[Space, int]) -> Weight:
+    """`whole`: the totals of the access's kernel."""
+    measured = cost(access)
+    if measured is None or measured.excess == 0 or 10 * measured.actual < 11 * measured.ideal:
+        return Weight.FINE
+    costly = 20 * measured.excess >= whole.get(access.space, 0)
+    return Weight.BAD if costly and measured.actual >= 2 * measured.ideal else Weight.POOR
+
+
+def pattern_words(access: Access) -> str:
+    """broadcast, contiguous, strided by 8,192 bytes, scattered; empty where it is not known."""
+    if access.pattern is None:
+        return ""
+    if access.pattern is Pattern.STRIDED and access.stride_bytes is not None:
+        return f"strided by {text.count(access.stride_bytes)} bytes"
+    return access.pattern.value
+
+
+def conflict_words(access: Access) -> str:
+    """`32-way conflict` where a shared access takes more wavefronts than its ideal, else empty."""
+    actual, ideal = access.wavefronts, access.wavefronts_ideal
+    if actual is None or ideal is None or ideal == 0 or actual <= ideal:
+        return ""
+    return f"{text.per(actual, ideal)}-way conflict"
+
+
+def bank_words(access: Access) -> str:
+    """Which lanes meet in a bank, where the stride alone decides it (loads and stores up to 4 bytes a lane).
+
+    Lanes `32 / gcd(stride in words, 32)` apart fall into one bank; said only where it explains the count.
+    """
+    stride, wavefronts = access.stride_bytes, access.wavefronts
+    plain = access.kind is not AccessKind.ATOMIC and access.width_bits <= 8 * BANK_BYTES
+    if access.space is not Space.SHARED or not stride or stride % BANK_BYTES or not plain:
+        return ""
+    ways = math.gcd(stride // BANK_BYTES, BANKS)
+    if ways == 1 or wavefronts != ways * access.requests:
+        return ""
+    if ways == BANKS:
+        return "all 32 lanes meet in one bank"
+    return f"lanes {BANKS // ways} apart meet in one bank"
+
+
+def lane_words(access: Access) -> str:
+    """`1 of 32 lanes` where a quarter or more of the lanes take no part, else empty."""
+    if access.requests == 0 or 4 * access.threads_on > 3 * WARP_LANES * access.requests:
+        return ""
+    return f"{text.per(access.threads_on, access.requests)} of {WARP_LANES} lanes"
+
+
+def type_words(access: Access) -> str:
+    """The type as PTX names it, or its width where PTX only says bits: f32, 4 x f32, 32-bit, 4 x 32-bit."""
+    modifiers = access.opcode.split(".")[1:]
+    lanes = next((m[1:] for m in modifiers if m in ("v2", "v4", "v8")), "")
+    kind = next((m for m in reversed(modifiers) if m[:1] in "fsu" and m[1:].split("x")[0].isdigit()), "")
+    kind = kind or next((m for m in reversed(modifiers) if m.startswith("bf16")), "")
+    if not kind:
+        kind = f"{access.width_bits // int(lanes or 1)}-bit" if access.width_bits else ""
+    return f"{lanes} x {kind}" if lanes else kind

@@ -1,0 +1,157 @@
+"""The block of one kernel in one shape: what it was given, its source lines with their accesses, what hurts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from lanewise.records import LaunchRecord, RunResult
+from lanewise.report import text
+from lanewise.report.access_table import STYLES, Table
+from lanewise.report.excerpt import HOT_PERCENT, SourceRow, excerpt
+from lanewise.report.findings import finding_lines
+from lanewise.report.fold import Fold
+from lanewise.report.judge import MARKS, Weight
+from lanewise.report.verdict import praise, problems
+
+
+class KernelBlock:
+    def __init__(self, fold: Fold, result: RunResult) -> None:
+        self._fold = fold
+        self._result = result
+        self._rows = excerpt(fold, result.sources)
+
+    @property
+    def weight(self) -> Weight:
+        """The worst mark in the block."""
+        return max((row.weight for row in self._rows), default=Weight.FINE)
+
+    def lines(self, width: int) -> list[Text]:
+        fold, rows = self._fold, self._rows
+        lines = [_kernel_title(fold, width), *_facts(fold, width), Text("")]
+        lines += _excerpt_lines(rows, fold, self._result.program, width)
+        if rows:
+            lines.append(Text(""))
+        found = problems(fold, rows)
+        for number, sentence in enumerate(found, start=1):
+            lines += [Text(line) for line in text.wrap(sentence, width, first=f"  {number}  ")]
+        if not found:
+            lines += [Text(line) for line in text.wrap(praise(fold), width, first="  ")]
+        for finding, times in fold.findings:
+            lines += [Text(""), *finding_lines(finding, times, self._result.sources, width)]
+        return lines
+
+
+def _kernel_title(fold: Fold, width: int) -> Text:
+    launch = fold.first
+    shared = f", {launch.dynamic_shared_bytes}" if launch.dynamic_shared_bytes else ""
+    shape = f"<<<{text.dims(launch.grid)}, {text.dims(launch.block)}{shared}>>>"
+    times = f"  x {text.count(fold.launches)}" if fold.launches > 1 else ""
+    name = text.shorten(text.kernel_name(launch.kernel), width - len(shape) - len(times) - 2)
+    return Text.assemble((name, "bold"), f"  {shape}{times}")
+
+
+def _facts(fold: Fold, width: int) -> list[Text]:
+    launch = fold.first
+    facts = [f"  {fact}" for fact in (_resources(launch), _occupancy(launch), _executions(fold)) if fact]
+    if launch.occupancy is not None and launch.occupancy.next_step and launch.occupancy.fraction < 1:
+        facts.insert(2, f"    {launch.occupancy.next_step}")
+    if fold.launches > 1 and fold.per_launch:
+        facts.append(f"  {text.count(fold.launches)} launches, all alike: every count is of one launch")
+    elif fold.launches > 1:
+        facts.append(f"  {text.count(fold.launches)} launches that differ: every count is the sum of all")
+    lines = [
+        Text(line)
+        for fact in facts
+        for line in text.wrap(fact.lstrip(), width, first=" " * (len(fact) - len(fact.lstrip())), rest="    ")
+    ]
+    if not launch.completed:
+        lines.append(Text("  did not run to its end: counts are of what ran", style="bold red"))
+    return lines
+
+
+def _resources(launch: LaunchRecord) -> str:
+    resources, dynamic = launch.resources, launch.dynamic_shared_bytes
+    if resources is None:
+        return "registers and shared memory unknown: no ptxas on this machine"
+    static = resources.static_shared_bytes
+    parts = [text.plural(resources.registers, "register")]
+    parts.append(f"{text.size(static + dynamic)} shared memory")
+    if static and dynamic:
+        parts[-1] += f" ({text.size(static)} static + {text.size(dynamic)} dynamic)"
+    if resources.local_bytes:
+        parts.append(f"{text.size(resources.local_bytes)} local memory a thread")
+    if resources.spill_store_bytes or resources.spill_load_bytes:
+        stored, loaded = text.size(resources.spill_store_bytes), text.size(resources.spill_load_bytes)
+        parts.append(f"spills {stored} stored and {loaded} loaded")
+    return ", ".join(parts)
+
+
+def _occupancy(launch: LaunchRecord) -> str:
+    occupancy = launch.occupancy
+    if occupancy is None:
+        return ""
+    share = text.percent(occupancy.active_warps, occupancy.max_warps)
+    blocks = text.plural(occupancy.active_blocks, "block")
+    limit = f", limited by {' and '.join(occupancy.binding)}" if occupancy.binding else ""
+    return f"occupancy {share}: {occupancy.active_warps} of {occupancy.max_warps} warps in {blocks} an SM{limit}"
+
+
+def _executions(fold: Fold) -> str:
+    if not fold.ptx_instructions:
+        return ""
+    lanes = text.per(fold.ptx_thread_instructions, fold.ptx_instructions)
+    warps, threads = text.count(fold.ptx_instructions), text.count(fold.ptx_thread_instructions)
+    return f"PTX instructions: {warps} by warps, {threads} by threads ({lanes} of 32 lanes)"
+
+
+def _excerpt_lines(rows: Sequence[SourceRow], fold: Fold, program: str, width: int) -> list[Text]:
+    table = Table.fit([access for row in rows for access in row.accesses], width)
+    digits = max([4, *(len(str(row.line)) for row in rows if row.line is not None)])
+    files = list(dict.fromkeys(row.file for row in rows))
+    named = [file for file in files if file is not None] != [program]
+    lines: list[Text] = []
+    for file in files:
+        of_file = [row for row in rows if row.file == file]
+        if named and file is not None:
+            lines.append(Text(f"  {text.clean(file)}", style="dim"))
+        margin = min((_margin(row.text) for row in of_file if row.text and row.text.strip()), default=0)
+        for row in of_file:
+            if row.line is not None:
+                lines.append(_source_text(row, digits, margin, width))
+            lines += _branch_lines(row, fold, table.form.indent)
+            for access in row.accesses:
+                if row.line is None:
+                    lines.append(Text(f"  PTX line {access.access.ptx_line}: {text.clean(access.access.opcode)}"))
+                lines += table.lines(access)
+    return lines
+
+
+def _margin(line: str) -> int:
+    expanded = line.expandtabs(4)
+    return len(expanded) - len(expanded.lstrip())
+
+
+def _source_text(row: SourceRow, digits: int, margin: int, width: int) -> Text:
+    shown = "(source not at hand)" if row.text is None else text.clean(row.text)[margin:]
+    line = Text(f"{MARKS[row.weight]:>3} {row.line:>{digits}} | ", style=STYLES[row.weight])
+    line.append(shown, style="bold" if row.weight else "")
+    if cell_len(line.plain) > width:
+        line.truncate(width - 3)
+        line.append("...")
+    return line
+
+
+def _branch_lines(row: SourceRow, fold: Fold, indent: int) -> list[Text]:
+    parts = []
+    if row.instructions and 100 * row.instructions >= HOT_PERCENT * fold.ptx_instructions:
+        parts.append(f"{text.percent(row.instructions, fold.ptx_instructions)} of the kernel's PTX instructions")
+    if row.divergent_branches:
+        divergent, branches = text.count(row.divergent_branches), text.count(row.branches)
+        parts.append(f"{divergent} of {branches} branches divergent")
+    if not parts:
+        return []
+    front = f"{MARKS[row.branch_weight]:>3}".ljust(indent)
+    return [Text(front + ", ".join(parts), style=STYLES[row.branch_weight] or "dim")]

@@ -1,0 +1,118 @@
+"""The report on a terminal: one block per kernel and shape, then findings, notes and what the numbers mean."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Sequence
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from lanewise.records import RunResult
+from lanewise.report import text
+from lanewise.report.excerpt import basename
+from lanewise.report.findings import finding_lines, unsupported_lines
+from lanewise.report.fold import Fold, fold_launches
+from lanewise.report.judge import Weight
+from lanewise.report.kernel_block import KernelBlock
+from lanewise.report.legend import legend_lines
+
+NARROWEST, PIPED, WIDEST = 60, 100, 160
+MOST_SHAPES = 4  # blocks of one kernel that is launched in many shapes
+
+
+def print_report(result: RunResult, *, file: TextIO | None = None, width: int | None = None) -> None:
+    """Prints to `file` (default: standard output), in colour on a terminal, as plain text elsewhere.
+
+    `width` in columns; by default the terminal's, and 100 where there is none.
+    """
+    console = Console(file=file, highlight=False, markup=False, emoji=False)
+    columns = width or (console.width if console.is_terminal else PIPED)
+    for line in report_lines(result, columns):
+        console.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+
+def report_text(result: RunResult, width: int = PIPED) -> str:
+    """The report as plain text, every line ended by a newline."""
+    return "".join(f"{line.plain}\n" for line in report_lines(result, width))
+
+
+def report_lines(result: RunResult, width: int) -> list[Text]:
+    width = min(max(width, NARROWEST), WIDEST)
+    lines = [Text(""), _title(result, width)]
+    folds = fold_launches(result.launches)
+    shown = _worth_showing(folds)
+    blocks = [KernelBlock(fold, result) for fold, show in zip(folds, shown, strict=True) if show]
+    for block in blocks:
+        lines += [Text(""), *block.lines(width)]
+    lines += _left_out(folds, shown, width)
+    lines += _findings(result, width)
+    lines += [Text(""), *_ending(result, folds, width)]
+    lines += legend_lines(folds, max((block.weight for block in blocks), default=Weight.FINE), width)
+    return lines
+
+
+def _title(result: RunResult, width: int) -> Text:
+    head = (
+        f"-- Lanewise: {text.clean(basename(result.program))}, counted for {text.clean(result.device)} ({result.arch}) "
+    )
+    return Text(head.ljust(width, "-")[:width], style="bold")
+
+
+def _worth_showing(folds: Sequence[Fold]) -> list[bool]:
+    """All shapes of a kernel, or, where it has many, those with the most instructions and those with findings."""
+    shapes: dict[str, list[int]] = {}
+    for position, fold in enumerate(folds):
+        shapes.setdefault(fold.first.symbol, []).append(position)
+    shown = [bool(fold.findings) for fold in folds]
+    for positions in shapes.values():
+        for position in sorted(positions, key=lambda at: -folds[at].all_instructions)[:MOST_SHAPES]:
+            shown[position] = True
+    return shown
+
+
+def _left_out(folds: Sequence[Fold], shown: Sequence[bool], width: int) -> list[Text]:
+    counted = Counter(text.kernel_name(fold.first.kernel) for fold, show in zip(folds, shown, strict=True) if not show)
+    lines: list[Text] = []
+    for name, shapes in counted.items():
+        sentence = (
+            f"{name}: {text.plural(shapes, 'lighter shape')} not shown (other grids, blocks or shared memory); "
+            "all of them are in the JSON (--json FILE)."
+        )
+        lines += [Text(""), *(Text(line) for line in text.wrap(sentence, width))]
+    return lines
+
+
+def _findings(result: RunResult, width: int) -> list[Text]:
+    in_launches = {finding for launch in result.launches for finding in launch.findings}
+    lines: list[Text] = []
+    for finding, times in Counter(f for f in result.findings if f not in in_launches).items():
+        lines += [Text(""), *finding_lines(finding, times, result.sources, width)]
+    if result.unsupported:
+        lines += [Text(""), *unsupported_lines(result.unsupported, width)]
+    return lines
+
+
+def _ending(result: RunResult, folds: Sequence[Fold], width: int) -> list[Text]:
+    kernels = len({fold.first.symbol for fold in folds})
+    launches = text.plural(len(result.launches), "launch")
+    if folds:
+        summary = [f"{text.plural(kernels, 'kernel')}, {launches}; {_exit(result.exit_code)}."]
+    else:
+        summary = [f"No kernel ran, so nothing was counted; {_exit(result.exit_code)}."]
+    sentences = [*summary, *(f"note: {note}" for note in result.notes)]
+    return [Text(line) for sentence in sentences for line in text.wrap(sentence, width, rest="  ")]
+
+
+def _exit(code: int | None) -> str:
+    if code is None:
+        return "the program did not start"
+    if code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = "unknown"
+        return f"the program was ended by signal {-code} ({name})"
+    return f"the program exited with {code}"

@@ -1,0 +1,99 @@
+"""Words and numbers as the terminal reports write them. Other people's text is made harmless."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+_TEMPLATE = re.compile(r"<[^<>]*>")
+
+
+def clean(text: str) -> str:
+    """The text with tabs expanded and control characters spelled out (`\\x1b`), so that it cannot steer a terminal."""
+    return "".join(c if c.isprintable() or c == " " else ascii(c)[1:-1] for c in text.expandtabs(4))
+
+
+def count(value: int) -> str:
+    """A whole number with thousands separated: 131,072."""
+    return f"{value:,}"
+
+
+def per(total: int, requests: int) -> str:
+    """`total / requests` with at most two decimals and no trailing zeros: 4, 3.97, 0.5, ~4; `-` for no requests."""
+    if requests == 0:
+        return "-"
+    if total % requests == 0:
+        return count(total // requests)
+    ratio = total / requests
+    if ratio < 0.01:
+        return "<0.01"
+    text = f"{ratio:,.2f}"
+    # Two decimals must not claim a whole number that it is not.
+    return f"~{text[:-3]}" if text.endswith(".00") else text.rstrip("0")
+
+
+def percent(part: int, whole: int) -> str:
+    """`part` of `whole` in whole percent, never rounded to 0 or 100 when it is neither."""
+    if whole == 0:
+        return "0%"
+    value = round(100 * part / whole)
+    if value == 0 and part:
+        return "<1%"
+    if value == 100 and part < whole:
+        return ">99%"
+    return f"{value}%"
+
+
+def size(value: int) -> str:
+    """Bytes for people: 512 B, 4 KB (4,096 bytes), 1.5 KB."""
+    for unit, scale in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+        if value >= scale:
+            return f"{value / scale:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{value} B"
+
+
+def dims(shape: tuple[int, int, int]) -> str:
+    """A grid or block without trailing ones: 256, (64,64), (4,4,4)."""
+    x, y, z = shape
+    if z != 1:
+        return f"({x},{y},{z})"
+    return f"({x},{y})" if y != 1 else f"{x}"
+
+
+def plural(number: int, noun: str) -> str:
+    """1 launch, 12 launches."""
+    ending = "es" if noun.endswith(("ch", "s")) else "s"
+    return f"{count(number)} {noun if number == 1 else noun + ending}"
+
+
+def kernel_name(demangled: str) -> str:
+    """A demangled name without return type and parameter list: `void f<32>(float*, int)` is `f<32>`."""
+    name = clean(demangled)
+    end = len(name)
+    if name.endswith(")"):
+        depth = 0
+        for position in range(len(name) - 1, -1, -1):
+            depth += {")": 1, "(": -1}.get(name[position], 0)
+            if depth == 0:
+                end = position
+                break
+    return name[:end].removeprefix("void ").strip() or name
+
+
+def shorten(name: str, width: int) -> str:
+    """The name with its innermost template arguments replaced by dots until it fits, then cut."""
+    marker = "\0"
+    while len(name) > width:
+        shorter, changes = _TEMPLATE.subn(marker, name, count=1)
+        if not changes:
+            break
+        name = shorter
+    name = name.replace(marker, "<..>")
+    return name if len(name) <= width else name[: max(width - 3, 1)] + "..."
+
+
+def wrap(text: str, width: int, *, first: str = "", rest: str | None = None) -> list[str]:
+    """A paragraph as lines of `width` columns; `first` starts the first line, `rest` (default: blanks) the others."""
+    indent = " " * len(first) if rest is None else rest
+    lines = textwrap.wrap(clean(text), max(width, 20), initial_indent=first, subsequent_indent=indent)
+    return lines or [first.rstrip()]
