@@ -15,7 +15,10 @@ TYPE_BITS: dict[str, int] = {
     **{f"{letter}{bits}": bits for letter in "bsu" for bits in (8, 16, 32, 64, 128)},
     "f16": 16, "f16x2": 32, "bf16": 16, "bf16x2": 32, "tf32": 32, "f32": 32, "f64": 64, "f32x2": 64,
     "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16, "u16x2": 32, "s16x2": 32, "u8x4": 32, "s8x4": 32,
-    "b4": 4, "u4": 4, "s4": 4, "b1": 1,
+    "b4": 4, "u4": 4, "s4": 4, "b1": 1, "u2": 2, "s2": 2, "ue8m0": 8,
+    "e2m1": 4, "e2m3": 6, "e3m2": 6, "e2m1x2": 8, "e2m3x2": 16, "e3m2x2": 16, "ue8m0x2": 16,
+    "e4m3x4": 32, "e5m2x4": 32, "e2m1x4": 16, "e2m3x4": 32, "e3m2x4": 32, "b1024": 1024,
+    "texref": 64, "samplerref": 64, "surfref": 64,
 }  # fmt: skip
 
 STATE_SPACES = ("reg", "sreg", "const", "global", "local", "param", "shared", "tex")
@@ -68,7 +71,8 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class VectorOperand:
-    """`{a, b, c, d}`: elements are registers, literals, or None for the sink `_`."""
+    """`{a, b, c, d}`: elements are registers, literals or the sink `_`. A register declared as a vector is always
+    written as its elements: `v` of `.v2` is `{v.x, v.y}`."""
 
     elements: tuple[Operand, ...]
 
@@ -90,6 +94,14 @@ class Negated:
 
 
 @dataclass(frozen=True, slots=True)
+class SubWord:
+    """`r.b0`, `r.h1`, `r.b3210`: bytes or half-words of a register, as of the video instructions."""
+
+    register: Register
+    selector: str  # without the dot
+
+
+@dataclass(frozen=True, slots=True)
 class Sink:
     """`_`: a destination that is thrown away."""
 
@@ -103,15 +115,17 @@ class OperandList:
 
 @dataclass(frozen=True, slots=True)
 class TensorAddress:
-    """`[map, {x, y}]`: an address with coordinates, as of tex and cp.async.bulk.tensor."""
+    """`[map, {x, y}]`, `[texture, sampler, {x, y}]`: an address with coordinates, as of tex and cp.async.bulk.tensor.
+    `base` is a register or a symbol (an Address where it has an offset)."""
 
     base: Operand
     coordinates: tuple[Operand, ...]
+    sampler: Operand | None = None
 
 
 Operand = (
-    Register | Special | Integer | Float | Symbol | Address | VectorOperand | PairOperand | Negated | Sink | OperandList
-    | TensorAddress
+    Register | Special | Integer | Float | Symbol | Address | VectorOperand | PairOperand | Negated | SubWord | Sink
+    | OperandList | TensorAddress
 )  # fmt: skip
 
 
@@ -178,6 +192,7 @@ class Variable:
     linkage: str = ""  # "", "visible", "extern", "weak", "common"
     initial: tuple[InitialValue, ...] = ()
     line: int = 0
+    managed: bool = False
 
     @property
     def size(self) -> int:

@@ -1,0 +1,364 @@
+"""Operands and constant expressions (PTX ISA 4.5 and chapter 6)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lanewise.ptx.lexer import Cursor, Token, shorten
+from lanewise.ptx.scopes import COMPONENTS, Scope
+from lanewise.ptx.special_registers import SPECIAL_REGISTERS, SPECIAL_VECTORS
+from lanewise.ptx.syntax import (
+    Address,
+    Float,
+    Integer,
+    Negated,
+    Operand,
+    OperandList,
+    PairOperand,
+    Register,
+    Sink,
+    Special,
+    SubWord,
+    Symbol,
+    TensorAddress,
+    VectorOperand,
+)
+
+WARP_SIZE = 32
+MAX_DEPTH = 60  # of nested parentheses and unary operators; far more than any compiler writes
+_MASK = (1 << 64) - 1
+_SELECTORS = ("b", "h")
+
+
+class Constant(NamedTuple):
+    """A folded integer: 64 bits, signed (`.s64`) unless the expression is unsigned."""
+
+    value: int
+    unsigned: bool = False
+
+
+class Based(NamedTuple):
+    """A register or symbol plus a byte offset."""
+
+    base: Register | Symbol
+    offset: int
+
+
+Value = Constant | Based | Operand
+
+
+def wrap(value: int, unsigned: bool) -> Constant:
+    value &= _MASK
+    return Constant(value if unsigned or value < 1 << 63 else value - (1 << 64), unsigned)
+
+
+def parse_integer(cursor: Cursor, token: Token) -> Constant:
+    """An integer literal; more than 64 bits is an error."""
+    text = token.text.rstrip("U") if token.text[-1] == "U" else token.text
+    if len(text) > 70:
+        raise cursor.error(f"the number {shorten(text, 20)} has more than 64 bits", token)
+    try:
+        if text[:2] in ("0x", "0X"):
+            value = int(text, 16)
+        elif text[:2] in ("0b", "0B"):
+            value = int(text, 2)
+        else:
+            value = int(text, 8) if text[0] == "0" else int(text)
+    except ValueError:
+        raise cursor.error(f"'{text}' is not an octal number (a leading 0 means octal)", token) from None
+    if value > _MASK:
+        raise cursor.error(f"the number {shorten(text, 20)} has more than 64 bits", token)
+    return Constant(value, token.text[-1] == "U" or value >= 1 << 63)
+
+
+def parse_float(text: str) -> Float:
+    if text[1] in "fF":
+        return Float(int(text[2:], 16), 32)
+    if text[1] in "dD":
+        return Float(int(text[2:], 16), 64)
+    return float_of(float(text))
+
+
+def float_of(value: float) -> Float:
+    return Float(struct.unpack(">Q", struct.pack(">d", value))[0], 64)
+
+
+def float_value(literal: Float) -> float:
+    """The number that the bits of a literal stand for."""
+    code = (">f", ">I") if literal.width == 32 else (">d", ">Q")
+    value: float = struct.unpack(code[0], struct.pack(code[1], literal.bits))[0]
+    return value
+
+
+def _divide(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return -quotient if (a < 0) != (b < 0) else quotient
+
+
+# Operators by binding strength, weakest first, as in C. Comparisons and logic give 0 or 1.
+_BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
+    "||": (1, lambda a, b: int(bool(a) or bool(b))),
+    "&&": (2, lambda a, b: int(bool(a) and bool(b))),
+    "|": (3, lambda a, b: a | b),
+    "^": (4, lambda a, b: a ^ b),
+    "&": (5, lambda a, b: a & b),
+    "==": (6, lambda a, b: int(a == b)),
+    "!=": (6, lambda a, b: int(a != b)),
+    "<": (7, lambda a, b: int(a < b)),
+    "<=": (7, lambda a, b: int(a <= b)),
+    ">": (7, lambda a, b: int(a > b)),
+    ">=": (7, lambda a, b: int(a >= b)),
+    "<<": (8, lambda a, b: a << b if 0 <= b < 64 else 0),
+    ">>": (8, lambda a, b: a >> min(max(b, 0), 64)),
+    "+": (9, lambda a, b: a + b),
+    "-": (9, lambda a, b: a - b),
+    "*": (10, lambda a, b: a * b),
+    "/": (10, _divide),
+    "%": (10, lambda a, b: a - b * _divide(a, b)),
+}
+_SIGNED_RESULT = {"||", "&&", "==", "!=", "<", "<=", ">", ">="}
+_PAIR_LEVEL = _BINARY["|"][0]
+
+
+class OperandParser:
+    """Reads operands at a cursor; words get their meaning from a scope."""
+
+    def __init__(self, cursor: Cursor, scope: Scope) -> None:
+        self.cursor = cursor
+        self.scope = scope
+        self.depth = 0
+
+    # --- operands
+    def operands(self) -> tuple[Operand, ...]:
+        """All operands up to the end of the region, separated by commas."""
+        if self.cursor.token.kind == "end":
+            return ()
+        found = [self.operand()]
+        while self.cursor.accept(","):
+            found.append(self.operand())
+        self.cursor.done()
+        return tuple(found)
+
+    def call_operands(self) -> tuple[Operand, ...]:
+        """The operands of call: `(results), function, (arguments), prototype`, all but the function optional."""
+        found: list[Operand] = []
+        while True:
+            found.append(self.operand_list() if self.cursor.at("(") else self.operand())
+            if not self.cursor.accept(","):
+                break
+        self.cursor.done()
+        return tuple(found)
+
+    def operand_list(self) -> OperandList:
+        self.cursor.expect("(", "to open a list")
+        found: list[Operand] = []
+        while not self.cursor.at(")"):
+            found.append(self.operand())
+            if not self.cursor.accept(","):
+                break
+        self.cursor.expect(")", "to close the list")
+        return OperandList(tuple(found))
+
+    def operand(self) -> Operand:
+        if self.cursor.at("["):
+            return self.address()
+        if self.cursor.at("{"):
+            vector = self.vector()
+            return PairOperand(vector, self.simple(self.unary())) if self.cursor.accept("|") else vector
+        return self.simple(self.expression())
+
+    def simple(self, value: Value) -> Operand:
+        """A value where no `register + offset` may stand."""
+        if isinstance(value, Constant):
+            return Integer(value.value)
+        if isinstance(value, Based):
+            if isinstance(value.base, Symbol):
+                return Symbol(value.base.name, value.offset)
+            raise self.cursor.error(f"'{value.base.name} + offset' is only possible in an address, in brackets")
+        return value
+
+    def vector(self) -> Operand:
+        self.cursor.expect("{", "to open a vector")
+        elements = [self.simple(self.expression())]
+        while self.cursor.accept(","):
+            elements.append(self.simple(self.expression()))
+        self.cursor.expect("}", "to close the vector")
+        return VectorOperand(tuple(elements))
+
+    def address(self) -> Operand:
+        self.cursor.expect("[", "to open an address")
+        start = self.cursor.token
+        value = self.expression()
+        base: Register | Symbol | None = None
+        offset = 0
+        if isinstance(value, Constant):
+            offset = value.value
+        elif isinstance(value, Based):
+            base, offset = value
+        elif isinstance(value, Register | Symbol):
+            base = value
+        else:
+            raise self.cursor.error("an address is a register, a variable or a number, with an optional offset", start)
+        rest: list[Operand] = []
+        while self.cursor.accept(","):
+            rest.append(self.operand())
+        self.cursor.expect("]", "to close the address")
+        self.cursor.accept(".unified")  # of ld: a hint about generic addressing without meaning for the result
+        address = Address(base, offset)
+        if not rest:
+            return address
+        sampler = rest.pop(0) if len(rest) > 1 else None
+        last = rest[-1]
+        coordinates = last.elements if len(rest) == 1 and isinstance(last, VectorOperand) else tuple(rest)
+        return TensorAddress(base if base is not None and not offset else address, coordinates, sampler)
+
+    # --- expressions
+    def expression(self, level: int = 0) -> Value:
+        """A constant expression, or a name with what may stand around it (`-r`, `!p`, `p|q`, `v.x`, `a+8`)."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.cursor.error(f"this expression is nested more than {MAX_DEPTH} levels deep")
+        left = self.unary()
+        while (entry := _BINARY.get(self.cursor.token.text)) is not None and self.cursor.token.kind == "op":
+            strength, function = entry
+            if strength <= level:
+                break
+            operator = self.cursor.next()
+            if strength == _PAIR_LEVEL and isinstance(left, Register | Sink):
+                left = PairOperand(left, self.simple(self.unary()))
+                continue
+            left = self.binary(operator, function, left, self.expression(strength))
+        if level == 0 and self.cursor.at("?"):
+            left = self.conditional(left)
+        self.depth -= 1
+        return left
+
+    def conditional(self, condition: Value) -> Value:
+        question = self.cursor.next()
+        if not isinstance(condition, Constant):
+            raise self.cursor.error("the condition of '?:' must be a constant", question)
+        yes = self.expression()
+        self.cursor.expect(":", "between the two values of '?:'")
+        no = self.expression()
+        return yes if condition.value else no
+
+    def unary(self) -> Value:
+        token = self.cursor.next()
+        if token.kind == "int":
+            return parse_integer(self.cursor, token)
+        if token.kind == "float":
+            return parse_float(token.text)
+        if token.kind == "id":
+            return self.name(token)
+        if token.text in ("-", "~", "!", "+") and token.kind == "op":
+            self.depth += 1
+            if self.depth > MAX_DEPTH:
+                raise self.cursor.error(f"this expression is nested more than {MAX_DEPTH} levels deep")
+            value = self.negate(token, self.unary())
+            self.depth -= 1
+            return value
+        if token.text == "(" and token.kind == "op":
+            return self.parenthesis()
+        self.cursor.index -= token.kind != "end"
+        raise self.cursor.unexpected("expected an operand")
+
+    def negate(self, operator: Token, value: Value) -> Value:
+        if isinstance(value, Constant):
+            number = {"-": -value.value, "~": ~value.value, "!": int(not value.value), "+": value.value}[operator.text]
+            return wrap(number, value.unsigned and operator.text != "!")
+        if isinstance(value, Float) and operator.text in "+-":
+            return value if operator.text == "+" else Float(value.bits ^ (1 << (value.width - 1)), value.width)
+        if isinstance(value, Register | SubWord | VectorOperand | Special) and operator.text in "!-":
+            return Negated(value, operator.text)
+        raise self.cursor.error(f"'{operator.text}' cannot stand before this operand", operator)
+
+    def parenthesis(self) -> Value:
+        if self.cursor.at(".s64", ".u64"):
+            unsigned = self.cursor.next().text == ".u64"
+            self.cursor.expect(")", "after the type of a cast")
+            start = self.cursor.token
+            value = self.unary()
+            if not isinstance(value, Constant):
+                raise self.cursor.error("only an integer constant can be cast", start)
+            return wrap(value.value, unsigned)
+        value = self.expression()
+        self.cursor.expect(")", "to close the parenthesis")
+        return value
+
+    def binary(self, operator: Token, function: Callable[[int, int], int], left: Value, right: Value) -> Value:
+        text = operator.text
+        if isinstance(left, Constant) and isinstance(right, Constant):
+            if text in "/%" and right.value == 0:
+                raise self.cursor.error("division by zero in a constant expression", operator)
+            unsigned = (left.unsigned or right.unsigned) and text not in ("<<", ">>")
+            a, b = wrap(left.value, unsigned or left.unsigned), wrap(right.value, unsigned or right.unsigned)
+            return wrap(function(a.value, b.value), a.unsigned and text not in _SIGNED_RESULT)
+        if isinstance(right, Constant) and text in "+-":
+            offset = right.value if text == "+" else -right.value
+            if isinstance(left, Register | Symbol):
+                return Based(left, wrap(offset, False).value)
+            if isinstance(left, Based):
+                return Based(left.base, wrap(left.offset + offset, False).value)
+        if isinstance(left, Constant) and isinstance(right, Symbol | Register) and text == "+":
+            return Based(right, wrap(left.value, False).value)
+        if isinstance(left, Float) and isinstance(right, Float) and text in "+-*/":
+            return self.float_binary(operator, float_value(left), float_value(right))
+        raise self.cursor.error(
+            f"'{text}' cannot join these operands: only constants, or a name and a constant", operator
+        )
+
+    def float_binary(self, operator: Token, a: float, b: float) -> Float:
+        try:
+            result = {"+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b, "/": lambda: a / b}[operator.text]()
+        except ZeroDivisionError:
+            raise self.cursor.error("division by zero in a constant expression", operator) from None
+        return float_of(result)
+
+    # --- names
+    def name(self, token: Token) -> Value:
+        """A word: register, special register, variable, label or function; `v.x` and `r.b0` parts included."""
+        text = token.text
+        if text == "_":
+            return Sink()
+        operand = self.scope.resolve(text)
+        part = self.cursor.token if self.cursor.token.kind == "dot" else None
+        if operand is None:
+            if text[0] == "%":
+                return self.special(token, part)
+            if text == "WARP_SZ":
+                return Constant(WARP_SIZE)
+            operand = Symbol(text)
+        if part is None or (isinstance(operand, Symbol) and part.text == ".unified"):
+            return operand
+        return self.part(operand, self.cursor.next())
+
+    def special(self, token: Token, part: Token | None) -> Operand:
+        name = token.text
+        if name in SPECIAL_VECTORS:
+            if part is None:
+                return VectorOperand(tuple(Special(f"{name}.{component}") for component in "xyzw"))
+            component = COMPONENTS.get(self.cursor.next().text[1:])
+            if component is None:
+                raise self.cursor.error(f"{name} has the components .x, .y, .z and .w, not '{part.text}'", part)
+            return Special(f"{name}.{'xyzw'[component]}")
+        if name in SPECIAL_REGISTERS:
+            return Special(name)
+        raise self.cursor.error(
+            f"register {name} is not declared here and is not a special register",
+            token,
+            next_step="declare it with .reg before its first use",
+        )
+
+    def part(self, operand: Operand, part: Token) -> Operand:
+        """An element of a register vector, or a byte or half-word selection of video instructions."""
+        word = part.text[1:]
+        if isinstance(operand, VectorOperand):
+            index = COMPONENTS.get(word)
+            if index is not None and index < len(operand.elements):
+                return operand.elements[index]
+            raise self.cursor.error(f"this vector register has no component '{part.text}'", part)
+        if isinstance(operand, Register) and word[0] in _SELECTORS and word[1:].isdecimal():
+            return SubWord(operand, word)
+        raise self.cursor.error(f"'{part.text}' cannot follow this operand", part)

@@ -1,0 +1,24 @@
+"""The type of a register, by name."""
+
+from __future__ import annotations
+
+from lanewise.ptx.scopes import family_index
+from lanewise.ptx.syntax import Function
+
+
+def function_register_type(function: Function, name: str) -> str | None:
+    """The declared type of a register of a function; None where there is no such register.
+
+    Members of a family (`%r7` of `%r<8>`) are entered in `function.registers` when first asked for.
+    """
+    found = function.registers.get(name)
+    if found is not None:
+        return found
+    base, _, component = name.partition(".")
+    for family in function.register_families:
+        if family.count is not None and family_index(base, family.prefix, family.count) is not None:
+            if bool(component) != (family.vector > 1):
+                return None
+            function.registers[name] = family.type
+            return family.type
+    return None
