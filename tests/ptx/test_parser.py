@@ -42,8 +42,8 @@ def test_kernel_as_the_compiler_writes_it() -> None:
     assert compare.operands[2] == Integer(16)
     assert branch.guard == Guard(Register("%p1"), negated=True)
     assert store.operands[0] == Address(Register("%rd1"), -4)
-    assert load.line == 9
-    assert Label("$L__BB0_2", 14) in function.body
+    assert load.line == 10
+    assert Label("$L__BB0_2", 15) in function.body
     assert [(p.offset, p.size, p.alignment) for p in function.params] == [(0, 8, 8), (8, 12, 4), (20, 1, 1), (24, 8, 8)]
     assert function_register_type(function, "%r3") == "b32"
     assert function_register_type(function, "%r4") is None
