@@ -24,7 +24,7 @@ def is_signed(ptx_type: str) -> bool:
 
 
 def is_float(ptx_type: str) -> bool:
-    return "f" in ptx_type or ptx_type.startswith("e")
+    return "f" in ptx_type or "e" in ptx_type
 
 
 def element_of(ptx_type: str) -> str:

@@ -26,7 +26,7 @@ def _float_type(ins: Instruction) -> str:
     return LLVM_FLOAT[ins.type.removesuffix("x2")]
 
 
-def _compute(
+def compute(
     e: Elementwise, ins: Instruction, function: Callable[..., Value], *operands: Value, flush_result: bool = True
 ) -> Value:
     """Bits to floats, `.ftz` on the way in and out, `.sat` at the end, floats to bits."""
@@ -52,7 +52,7 @@ def _arithmetic(e: Elementwise, ins: Instruction, operation: str, *operands: Val
     def function(inner: Elementwise, *floats: Value) -> Value:
         return rounded(inner, operation, rounding_of(ins), *floats)
 
-    return _compute(e, ins, function, *operands)
+    return compute(e, ins, function, *operands)
 
 
 def add(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:
@@ -86,7 +86,7 @@ def div(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:
         zero = inner.intrinsic("copysign", inner.const("float", 0.0), y)
         return inner.select(huge, inner.op("fmul", x, zero), inner.op("fdiv", x, y))
 
-    return _compute(e, ins, function, a, b)
+    return compute(e, ins, function, a, b)
 
 
 def rcp(e: Elementwise, ins: Instruction, a: Value) -> Value:
@@ -95,7 +95,7 @@ def rcp(e: Elementwise, ins: Instruction, a: Value) -> Value:
             return _gross(inner, lambda y: inner.op("fdiv", inner.const("double", 1.0), y), x)
         return rounded(inner, "fdiv", rounding_of(ins), inner.const(x.type, 1.0), x)
 
-    return _compute(e, ins, function, a)
+    return compute(e, ins, function, a)
 
 
 def sqrt(e: Elementwise, ins: Instruction, a: Value) -> Value:
@@ -113,7 +113,7 @@ def rsqrt(e: Elementwise, ins: Instruction, a: Value) -> Value:
             return _gross(inner, lambda y: inverse_root(inner, y), x)
         return inverse_root(inner, x)
 
-    return _compute(e, ins, function, a)
+    return compute(e, ins, function, a)
 
 
 def _gross(e: Elementwise, function: Callable[[Value], Value], a: Value) -> Value:
@@ -127,11 +127,11 @@ def _gross(e: Elementwise, function: Callable[[Value], Value], a: Value) -> Valu
 
 
 def abs(e: Elementwise, ins: Instruction, a: Value) -> Value:
-    return _compute(e, ins, lambda inner, x: inner.intrinsic("fabs", x), a)
+    return compute(e, ins, lambda inner, x: inner.intrinsic("fabs", x), a)
 
 
 def neg(e: Elementwise, ins: Instruction, a: Value) -> Value:
-    return _compute(e, ins, lambda inner, x: inner.unary("fneg", x), a)
+    return compute(e, ins, lambda inner, x: inner.unary("fneg", x), a)
 
 
 def min(e: Elementwise, ins: Instruction, *operands: Value) -> Value:
@@ -143,7 +143,7 @@ def max(e: Elementwise, ins: Instruction, *operands: Value) -> Value:
 
 
 def _extreme(e: Elementwise, ins: Instruction, operation: str, *operands: Value) -> Value:
-    return _compute(e, ins, lambda inner, *floats: extreme(inner, ins, operation, *floats), *operands)
+    return compute(e, ins, lambda inner, *floats: extreme(inner, ins, operation, *floats), *operands)
 
 
 def extreme(e: Elementwise, ins: Instruction, operation: str, *floats: Value) -> Value:
@@ -174,7 +174,7 @@ def _fold(e: Elementwise, ins: Instruction, operation: str, *floats: Value) -> V
 
 def copysign(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:
     """The magnitude of b with the sign of a."""
-    return _compute(e, ins, lambda inner, x, y: inner.intrinsic("copysign", y, x), a, b)
+    return compute(e, ins, lambda inner, x, y: inner.intrinsic("copysign", y, x), a, b)
 
 
 # testp's property as the bit mask of llvm.is.fpclass.

@@ -1,0 +1,144 @@
+"""f16, bf16 and their packed forms (PTX ISA 9.7.4, 9.7.5), computed wider and rounded once.
+
+Sums and products of two f16 (11 bits) or bf16 (8 bits) round correctly through f32: 24 bits are at least twice as many
+and two more. An fma does not; its exact sum is rounded to odd in f64 first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lanewise.emulator.ir import Elementwise, Value, bits_of
+from lanewise.emulator.lowering import approximate, floating
+from lanewise.emulator.lowering.common import by_parts
+from lanewise.emulator.lowering.convert import widen
+from lanewise.emulator.lowering.floats import flush_bits, rounded, rounding_of, saturate_unit
+from lanewise.emulator.lowering.rounding import FORMATS, double_to_single, narrow, odd_nudge
+from lanewise.ptx.syntax import Instruction
+
+_LLVM = {"f16": "half", "bf16": "bfloat"}
+
+
+def _compute(e: Elementwise, ins: Instruction, function: Callable[..., Value], *operands: Value) -> Value:
+    """Each part to f32, `function`, `.relu` or `.sat`, and rounded back; `.ftz` at both ends."""
+    kind = ins.type.removesuffix("x2")
+
+    def one(inner: Elementwise, *parts: Value) -> Value:
+        if ins.has("ftz"):
+            parts = tuple(flush_bits(inner, part, _LLVM[kind]) for part in parts)
+        result = function(inner, *(widen(inner, part, kind) for part in parts))
+        if ins.has("sat"):
+            result = saturate_unit(inner, result)
+        bits = round_to(inner, result, kind)
+        if ins.has("relu"):
+            # Negative results, -0 too, are +0. NaN is positive here and stays.
+            bits = inner.intrinsic("smax", bits, inner.const("i16", 0))
+        return flush_bits(inner, bits, _LLVM[kind]) if ins.has("ftz") else bits
+
+    return by_parts(e, "i16", one, *operands) if ins.type.endswith("x2") else one(e, *operands)
+
+
+def round_to(e: Elementwise, a: Value, kind: str) -> Value:
+    """An f32 as f16 or bf16 bits, to nearest even; NaN becomes 0x7fff."""
+    if kind == "f16":
+        half = e.as_int(e.cast("fptrunc", a, "half"))
+        return e.select(e.is_nan(a), e.const("i16", FORMATS[kind].nan), half)
+    return e.resize(narrow(e, a, FORMATS[kind], "rn"), "i16")
+
+
+def _is_mixed(ins: Instruction) -> bool:
+    """`add.f32.f16` and the like: f32 arithmetic whose leading operands are f16 or bf16."""
+    return ins.types[0] == "f32"
+
+
+def _mixed(e: Elementwise, ins: Instruction, operation: str, *operands: Value) -> Value:
+    """All operands but the last are widened."""
+    floats = [widen(e, operand, ins.type) for operand in operands[:-1]]
+    result = rounded(e, operation, rounding_of(ins), *floats, e.as_float(operands[-1], "float"))
+    return e.as_int(saturate_unit(e, result) if ins.has("sat") else result)
+
+
+def add(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:
+    """Also the mixed form `add{.rnd}{.sat}.f32.f16 d, a, c`."""
+    if _is_mixed(ins):
+        return _mixed(e, ins, "fadd", a, b)
+    return _compute(e, ins, lambda inner, x, y: inner.op("fadd", x, y), a, b)
+
+
+def sub(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:
+    """Also the mixed form `sub{.rnd}{.sat}.f32.f16 d, a, c`."""
+    if _is_mixed(ins):
+        return _mixed(e, ins, "fsub", a, b)
+    return _compute(e, ins, lambda inner, x, y: inner.op("fsub", x, y), a, b)
+
+
+def mul(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:
+    return _compute(e, ins, lambda inner, x, y: inner.op("fmul", x, y), a, b)
+
+
+def fma(e: Elementwise, ins: Instruction, a: Value, b: Value, c: Value) -> Value:
+    """Also the mixed form `fma.rnd{.sat}.f32.f16 d, a, b, c`. `.oob`: an operand of all ones (which stands for one out
+    of bounds) gives 0."""
+    if _is_mixed(ins):
+        return _mixed(e, ins, "fma", a, b, c)
+    if not ins.has("oob"):
+        return _compute(e, ins, _fma_to_odd, a, b, c)
+
+    result = _compute(e, ins, _fma_to_odd, a, b, c)
+
+    def keep(inner: Elementwise, x: Value, y: Value, value: Value) -> Value:
+        ones = inner.const("i16", -1)
+        outside = inner.op("or", inner.icmp("eq", x, ones), inner.icmp("eq", y, ones))
+        return inner.select(outside, inner.const("i16", 0), value)
+
+    return by_parts(e, "i16", keep, a, b, result) if ins.type.endswith("x2") else keep(e, a, b, result)
+
+
+def _fma_to_odd(e: Elementwise, a: Value, b: Value, c: Value) -> Value:
+    """a * b + c of f32 values with at most 11 bits, to f32, rounded to odd."""
+    a, b, c = (e.cast("fpext", operand, "double") for operand in (a, b, c))
+    product = e.op("fmul", a, b)  # exact
+    total = e.op("fadd", product, c)
+    # The error of the sum, exactly (Knuth's TwoSum); with infinities and NaN it is NaN, which compares as no error.
+    other = e.op("fsub", total, product)
+    lost = e.op("fsub", product, e.op("fsub", total, other))
+    error = e.op("fadd", lost, e.op("fsub", c, other))
+    zero = e.const("double", 0.0)
+    odd = odd_nudge(e, total, e.fcmp("ogt", error, zero), e.fcmp("olt", error, zero))
+    return double_to_single(e, odd, "odd")
+
+
+def neg(e: Elementwise, ins: Instruction, a: Value) -> Value:
+    """The sign flipped."""
+    return _signs(e, ins, a, "xor", 0x8000)
+
+
+def abs(e: Elementwise, ins: Instruction, a: Value) -> Value:
+    """The sign cleared."""
+    return _signs(e, ins, a, "and", 0x7FFF)
+
+
+def _signs(e: Elementwise, ins: Instruction, a: Value, opcode: str, mask: int) -> Value:
+    if ins.has("ftz"):
+        kind = _LLVM[ins.type.removesuffix("x2")]
+        if ins.type.endswith("x2"):
+            a = by_parts(e, "i16", lambda inner, part: flush_bits(inner, part, kind), a)
+        else:
+            a = flush_bits(e, a, kind)
+    return e.op(opcode, a, e.const(a.type, mask | mask << 16 if bits_of(a.type) == 32 else mask))
+
+
+def min(e: Elementwise, ins: Instruction, *operands: Value) -> Value:
+    return _compute(e, ins, lambda inner, *values: floating.extreme(inner, ins, "minimumnum", *values), *operands)
+
+
+def max(e: Elementwise, ins: Instruction, *operands: Value) -> Value:
+    return _compute(e, ins, lambda inner, *values: floating.extreme(inner, ins, "maximumnum", *values), *operands)
+
+
+def ex2(e: Elementwise, ins: Instruction, a: Value) -> Value:
+    return _compute(e, ins, approximate.exp2, a)
+
+
+def tanh(e: Elementwise, ins: Instruction, a: Value) -> Value:
+    return _compute(e, ins, approximate.hyperbolic_tangent, a)
