@@ -1,0 +1,142 @@
+"""The flags a user would give nvcc, sorted by what `lanewise run` does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lanewise.errors import UsageError
+from lanewise.toolchain import arch as architectures
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Flags whose value is the next argument when it is not attached. Only what changes how the line is read is listed.
+_TAKES_VALUE = _words(
+    """-I --include-path -isystem --system-include -include --pre-include -D --define-macro -U --undefine-macro
+    -L --library-path -l --library -O --optimize -std --std -x --x -ccbin --compiler-bindir
+    -Xcompiler --compiler-options -Xlinker --linker-options -Xptxas --ptxas-options -Xnvlink --nvlink-options
+    -Xfatbin --fatbin-options -Xarchive --archive-options -Xcudafe --cudafe-options
+    -arch --gpu-architecture -code --gpu-code -gencode --generate-code -cudart --cudart -cudadevrt --cudadevrt
+    -maxrregcount --maxrregcount -t --threads -rdc --relocatable-device-code -diag-suppress --diag-suppress
+    -diag-error --diag-error -diag-warn --diag-warn -Werror --Werror -o --output-file -MF --dependency-output
+    -optf --options-file -idp --input-drive-prefix -odir --output-directory -ftz --ftz -prec-div --prec-div
+    -prec-sqrt --prec-sqrt -fmad --fmad -default-stream --default-stream -m --machine -split-compile
+    --split-compile -keep-dir --keep-dir -objdir-as-tempdir -jump-table-density --jump-table-density
+    -run-args --run-args"""
+)
+_ARCH = frozenset(("-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode", "--generate-code"))
+_CUDART = frozenset(("-cudart", "--cudart"))
+_LINK_TIME = frozenset(("-dlto", "--dlink-time-opt", "-lto"))
+_DEBUG = frozenset(("-G", "--device-debug"))
+_OUTPUT = frozenset(("-o", "--output-file", "-MF", "--dependency-output", "-odir", "--output-directory"))
+_PHASES = _words(
+    """-c --compile -dc --device-c -dw --device-w -dlink --device-link -lib --lib -link --link -run --run
+    -ptx --ptx -cubin --cubin -fatbin --fatbin -cuda --cuda -ltoir --ltoir -optix-ir --optix-ir -E --preprocess
+    -M -MM -MD -MMD --generate-dependencies --generate-nonsystem-dependencies
+    --generate-dependencies-with-compile --generate-nonsystem-dependencies-with-compile
+    -dryrun --dryrun -n -clean --clean-targets -h --help -V --version -shared --shared"""
+)
+_LINKING = ("-l", "-L", "-Xlinker", "--linker-options", "--library", "--library-path", "-Xnvlink", "--nvlink-options")
+
+_COMPILING = ("-I", "--include-path", "-isystem", "--system-include", "-include", "--pre-include",
+              "-D", "--define-macro", "-U", "--undefine-macro", "-x", "--x")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """`common` go to every nvcc call, `compile_only` and `link` to those; `ignored` and why, for the run's notes."""
+
+    common: tuple[str, ...]
+    compile_only: tuple[str, ...]
+    link: tuple[str, ...]
+    ignored: tuple[str, ...]
+    arch: str | None  # the architecture that the flags ask for, such as "sm_80"; None where they name none or several
+    debug: bool
+    relocatable: bool
+    optimised: bool
+    host_compiler: str | None
+
+
+def parse(flags: Sequence[str]) -> Flags:
+    """Sort nvcc's flags. UsageError for those that ask for something other than a program."""
+    common: list[str] = []
+    compile_only: list[str] = []
+    link_flags: list[str] = []
+    ignored: list[str] = []
+    wanted: list[str] = []
+    debug = relocatable = optimised = False
+    host_compiler = None
+    for flag, value, words in _split(flags):
+        text = " ".join(words)
+        if flag in _PHASES:
+            raise UsageError(
+                f"{text} asks nvcc for something other than a program",
+                next_step="leave it out: give the sources and their flags, and the program is built and run",
+            )
+        if flag in _OUTPUT:
+            raise UsageError(f"{text} names an output file, and there is none", next_step="leave it out")
+        if flag in _ARCH:
+            wanted += _architectures(value)
+            ignored.append(f"{text} (the code is compiled for the device; choose that with --device or --arch)")
+        elif flag in _CUDART:
+            if value != "shared":
+                ignored.append(f"{text} (the program is linked with Lanewise's own runtime)")
+        elif flag in _LINK_TIME:
+            relocatable = True
+            common.append("-rdc=true")
+            ignored.append(f"{text} (optimising at link time leaves no PTX; the code is linked without it)")
+        elif "cudart_static" in value or "cudart_static" in flag:
+            ignored.append(f"{text} (the program is linked with Lanewise's own runtime)")
+        elif flag.startswith(_LINKING):
+            link_flags += words
+        elif flag.startswith(_COMPILING):
+            compile_only += words
+        else:
+            debug = debug or flag in _DEBUG
+            optimised = optimised or flag == "--optimize" or flag.startswith("-O")
+            if flag in ("-rdc", "--relocatable-device-code"):
+                relocatable = value == "true"
+            if flag in ("-ccbin", "--compiler-bindir"):
+                host_compiler = value
+            common += words
+    single = {name for name in wanted if name}
+    return Flags(
+        common=tuple(common),
+        compile_only=tuple(compile_only),
+        link=tuple(link_flags),
+        ignored=tuple(ignored),
+        arch=single.pop() if len(single) == 1 else None,
+        debug=debug,
+        relocatable=relocatable,
+        optimised=optimised,
+        host_compiler=host_compiler,
+    )
+
+
+def _split(flags: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """(flag, value, the words as given): "-arch=sm_80", "-arch sm_80" and "-Idir" in one form."""
+    words = iter(flags)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and name in _TAKES_VALUE:
+            yield name, value, (word,)
+        elif word in _TAKES_VALUE:
+            following = next(words, None)
+            if following is None:
+                raise UsageError(f"{word} needs a value after it", next_step="add it, or leave the flag out")
+            yield word, following, (word, following)
+        else:
+            yield word, "", (word,)
+
+
+def _architectures(value: str) -> Iterator[str]:
+    """The numbers in "sm_80", "compute_80,sm_86" or "arch=compute_80,code=[sm_80,compute_80]", as sm_ names."""
+    for part in value.replace("[", "").replace("]", "").replace('"', "").split(","):
+        name = part.rpartition("=")[2]
+        try:
+            yield architectures.parse(name).real
+        except UsageError:  # native, all, all-major
+            continue
