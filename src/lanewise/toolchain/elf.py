@@ -6,6 +6,7 @@ versions.
 
 from __future__ import annotations
 
+import mmap
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from functools import cached_property
 
 MAGIC = b"\x7fELF"
 MACHINE_X86_64, MACHINE_AARCH64, MACHINE_CUDA = 62, 183, 190
+ET_RELOCATABLE, ET_EXECUTABLE, ET_DYNAMIC, ET_CORE = 1, 2, 3, 4
 SHT_SYMTAB, SHT_NOBITS, SHT_DYNSYM = 2, 8, 11
 DT_NEEDED, DT_STRTAB, DT_RPATH, DT_RUNPATH = 1, 5, 15, 29
 PT_INTERP = 3
@@ -54,7 +56,7 @@ class ElfSymbol:
 class Elf:
     """The tables of one file. Raises NotElf from the constructor or from the first use of a broken table."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | mmap.mmap) -> None:
         if data[:4] != MAGIC:
             raise NotElf("no ELF magic")
         if len(data) < 64 or data[4] != 2 or data[5] != 1:
@@ -116,6 +118,17 @@ class Elf:
     @property
     def is_dynamic(self) -> bool:
         return self.section(".dynamic") is not None
+
+    @cached_property
+    def has_interpreter(self) -> bool:
+        """Whether it is a program that the dynamic loader starts, and not a shared library."""
+        size = self._program_size
+        if size < 56 or self._program_offset + size * self._program_count > len(self.data):
+            return False
+        return any(
+            struct.unpack_from("<I", self.data, self._program_offset + size * index)[0] == PT_INTERP
+            for index in range(self._program_count)
+        )
 
     def _symbols(self, kind: int) -> tuple[ElfSymbol, ...]:
         return tuple(self._symbols_of(kind))
