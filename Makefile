@@ -21,7 +21,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
 
 golden: $(STAMP)
-	LANEWISE_UPDATE_GOLDEN=1 $(BIN)/pytest -n 2 tests/report
+	LANEWISE_UPDATE_GOLDEN=1 $(BIN)/pytest -n 2 tests/report tests/cli
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -72,9 +72,14 @@ def access_weight(access: Access, whole: Mapping[Space, int]) -> Weight:
 
 
 def pattern_words(access: Access) -> str:
-    """broadcast, contiguous, strided by 8,192 bytes, scattered; empty where it is not known."""
+    """broadcast, contiguous, strided by 8,192 bytes, scattered; empty where it is not known.
+
+    A contiguous access that takes more sectors than its ideal is one whose runs start or end inside a sector.
+    """
     if access.pattern is None:
         return ""
+    if access.pattern is Pattern.CONTIGUOUS and access.sectors and access.sectors > (access.sectors_ideal or 0):
+        return "contiguous, off sector boundaries"
     if access.pattern is Pattern.STRIDED and access.stride_bytes is not None:
         return f"strided by {text.count(access.stride_bytes)} bytes"
     return access.pattern.value

@@ -42,8 +42,10 @@ profiler, and the table says so.
 request; and never more than the request took, so a broadcast of one word has the ideal 1. An *n-way conflict* is
 wavefronts over ideal wavefronts: contiguous 128-bit accesses take 4 wavefronts, all ideal, and are no conflict.
 
-**Pattern.** *broadcast*: all lanes at one address. *contiguous*: neighbouring lanes at neighbouring addresses.
-*strided*: a fixed distance apart that is not the width (`stride_bytes`). *scattered*: anything else.
+**Pattern.** *broadcast*: all lanes at one address. *contiguous*: neighbouring lanes at neighbouring addresses, or in
+any order one run without holes, or runs of at least a sector each; where its runs start inside a sector it takes more
+than its ideal. *strided*: a constant distance apart that is wider than an element (`stride_bytes`, negative where
+addresses fall as lanes rise). *scattered*: anything else.
 
 **On the terminal** launches of one kernel with the same grid, block and shared memory are folded. Where all of them
 counted the same the numbers are of one launch, else they are summed; the block says which. Accesses of one line are

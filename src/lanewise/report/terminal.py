@@ -34,6 +34,11 @@ def print_report(result: RunResult, *, file: TextIO | None = None, width: int | 
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
 
 
+def terminal_width() -> int:
+    """Columns of the terminal; 80 where there is none."""
+    return Console().width
+
+
 def report_text(result: RunResult, width: int = PIPED) -> str:
     """The report as plain text, every line ended by a newline."""
     return "".join(f"{line.plain}\n" for line in report_lines(result, width))

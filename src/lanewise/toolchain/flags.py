@@ -69,7 +69,7 @@ def parse(flags: Sequence[str]) -> Flags:
     wanted: list[str] = []
     debug = relocatable = optimised = False
     host_compiler = None
-    for flag, value, words in _split(flags):
+    for flag, value, words in split(flags):
         text = " ".join(words)
         if flag in _PHASES:
             raise UsageError(
@@ -116,7 +116,7 @@ def parse(flags: Sequence[str]) -> Flags:
     )
 
 
-def _split(flags: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def split(flags: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """(flag, value, the words as given): "-arch=sm_80", "-arch sm_80" and "-Idir" in one form."""
     words = iter(flags)
     for word in words:

@@ -1,0 +1,150 @@
+"""`lanewise run`: build a program, run it, report what its kernels did to the memory system."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lanewise.cli.exit_codes import SIGNAL_BASE, exit_status
+from lanewise.cli.progress import ProgressLine
+from lanewise.errors import EnvironmentProblem, UsageError
+from lanewise.records import RunResult
+from lanewise.report.json import to_json
+from lanewise.report.terminal import print_report, terminal_width
+from lanewise.request import DEFAULT_DEVICE, RunRequest
+from lanewise.toolchain import flags as nvcc_flags
+
+SEPARATOR = "--"
+
+
+def run(
+    context: typer.Context,
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON too, one record a launch.")
+    ] = None,
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="The card to model; `lanewise devices` lists them.")
+    ] = DEFAULT_DEVICE,
+    arch: Annotated[
+        str | None, typer.Option(metavar="SM", help="Compile for this architecture, such as sm_90, not the device's.")
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(metavar="PATTERN", help="Report kernels whose name contains this, or matches it with * and ?."),
+    ] = None,
+    launches: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Report at most N launches of each kernel.")
+    ] = None,
+    deterministic: Annotated[
+        bool, typer.Option(help="Run blocks in one order, so that floating-point atomics give the same sums each time.")
+    ] = False,
+    max_instructions: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="End a launch after N warp-level PTX instructions.")
+    ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option(metavar="S", min=0.001, help="End a launch after S seconds.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "--no-report", help="Print nothing after the program.")] = False,
+) -> None:
+    """Run a CUDA program on the CPU and report, line by line, what it does to the GPU's memory system.
+
+    Name sources (objects and libraries too) or one executable that is linked with the shared CUDA runtime. Any option
+    that is not listed here goes to nvcc: -I, -D, -O3, -std=c++17, -rdc=true, -l, -L, -Xcompiler and so on. Arguments of
+    the program come last, after --.
+
+      lanewise run program.cu
+      lanewise run --json out.json -I include -DN=4 main.cu kernel.cu -- 1024 16
+      lanewise run --device rtx4090 ./a.out
+    """
+    tokens, arguments = _split_arguments(context.args)
+    inputs, flags = split_inputs(tokens)
+    if json is not None:
+        _check_writable(json)
+    line = ProgressLine(sys.stderr, width=terminal_width()) if sys.stderr.isatty() and not quiet else None
+    request = RunRequest(
+        inputs=inputs,
+        flags=flags,
+        arguments=arguments,
+        device=device,
+        arch=arch,
+        kernel=kernel,
+        launches=launches,
+        deterministic=deterministic,
+        max_instructions=max_instructions,
+        max_seconds=max_seconds,
+        progress=line,
+    )
+    try:
+        with closing(line) if line is not None else nullcontext():
+            result = execute(request)
+    except KeyboardInterrupt:
+        raise typer.Exit(SIGNAL_BASE + 2) from None
+    if json is not None:
+        _write(json, to_json(result))
+    if not quiet:
+        print_report(result)
+    raise typer.Exit(exit_status(result))
+
+
+def execute(request: RunRequest) -> RunResult:
+    """Loaded late, because `lanewise run --help` needs no emulator."""
+    from lanewise.session import run_program  # type: ignore[import-not-found]
+
+    result: RunResult = run_program(request)
+    return result
+
+
+def protect_program_arguments(command_line: Sequence[str]) -> list[str]:
+    """Doubles the first `--`: the option parser takes one away, the other says where the program's arguments start."""
+    words = list(command_line)
+    if SEPARATOR in words:
+        words.insert(words.index(SEPARATOR), SEPARATOR)
+    return words
+
+
+def split_inputs(tokens: Sequence[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """Input files and nvcc's flags, each in order. Raises UsageError without inputs or for one that is no file."""
+    inputs: list[Path] = []
+    flags: list[str] = []
+    for flag, _, words in nvcc_flags.split(tokens):
+        if flag.startswith("-"):
+            flags += words
+        elif not Path(flag).is_file():
+            what = "a directory" if Path(flag).is_dir() else "no file"
+            raise UsageError(
+                f"{flag} is {what}",
+                next_step="Name sources or one executable; arguments of the program come after --.",
+            )
+        else:
+            inputs.append(Path(flag))
+    if not inputs:
+        raise UsageError("no program to run", next_step="Name one: lanewise run program.cu, or lanewise run ./a.out.")
+    return tuple(inputs), tuple(flags)
+
+
+def _split_arguments(tokens: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    if SEPARATOR not in tokens:
+        return list(tokens), ()
+    at = tokens.index(SEPARATOR)
+    return list(tokens[:at]), tuple(tokens[at + 1 :])
+
+
+def _check_writable(path: Path) -> None:
+    """Said before the work, not after it."""
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"cannot write {path}", next_step="Choose a file in a directory that you can write to.")
+
+
+def _write(path: Path, content: str) -> None:
+    try:
+        path.write_text(content, encoding="ascii")
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"cannot write {path}: {error.strerror}", next_step="Make room and run again."
+        ) from error
