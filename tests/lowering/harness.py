@@ -4,44 +4,44 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
+from instructions import Case, Spec, selector_of, width_of
 
-from lanewise.emulator.ir import WARP, Elementwise, Emitter, Value, bits_of
+from lanewise.emulator.ir import WARP, Elementwise, Emitter, Value
 from lanewise.emulator.lowering import resolve
-from lanewise.ptx.syntax import Instruction, Integer, Operand, Register
+from lanewise.ptx.syntax import Instruction, Integer, Negated, Operand, Register, SubWord
 
 Array = np.ndarray[Any, Any]
 _DTYPES = {"i1": np.uint8, "i8": np.uint8, "i16": np.uint16, "i32": np.uint32, "i64": np.uint64}
 
 
-@dataclass(frozen=True)
-class Case:
-    """One instruction: the table's key, its text without operands, the LLVM types of operands and results.
+def element_of(spec: str) -> str:
+    """The LLVM type that carries an operand."""
+    return f"i{width_of(spec)}"
 
-    Operands given as ints are constants (immediates)."""
 
-    key: str
-    name: str
-    operands: tuple[str | int, ...]
-    results: tuple[str, ...]
+def _operand(spec: Spec, name: str) -> Operand:
+    if isinstance(spec, int):
+        return Integer(spec)
+    register = Register(name)
+    selected = SubWord(register, selector_of(spec)) if selector_of(spec) else register
+    return Negated(selected, "-") if spec.startswith("-") else selected
 
-    @property
-    def instruction(self) -> Instruction:
-        opcode, *modifiers = self.name.split(".")
-        operands: list[Operand] = [Register("%d")]
-        operands += [
-            Integer(kind) if isinstance(kind, int) else Register(f"%r{i}") for i, kind in enumerate(self.operands)
-        ]
-        return Instruction(opcode, tuple(modifiers), tuple(operands))
+
+def instruction_of(case: Case) -> Instruction:
+    """The instruction as the parser would give it."""
+    opcode, *modifiers = case.name.split(".")
+    operands = [_operand(case.results[0], "%d")]
+    operands += [_operand(spec, f"%r{index}") for index, spec in enumerate(case.operands)]
+    return Instruction(opcode, tuple(modifiers), tuple(operands))
 
 
 def _function(case: Case, lanes: int, name: str, out: Emitter) -> str:
     """`void name(ptr inputs.., ptr outputs.., i64 groups)`: i1 is stored as a byte."""
-    inputs = [kind for kind in case.operands if isinstance(kind, str)]
+    inputs = case.inputs
     e = Elementwise(out, lanes)
     pointers = [f"%in{i}" for i in range(len(inputs))] + [f"%out{i}" for i in range(len(case.results))]
     out.lines.clear()
@@ -49,18 +49,19 @@ def _function(case: Case, lanes: int, name: str, out: Emitter) -> str:
     out.label("loop")
     out.line("%i = phi i64 [0, %entry], [%next, %loop]")
     operands, index = [], 0
-    for kind in case.operands:
-        if isinstance(kind, int):
-            operands.append(e.const("i32", kind))
+    for spec in case.operands:
+        if isinstance(spec, int):
+            operands.append(e.const("i32", spec))
             continue
+        kind = element_of(spec)
         memory = "i8" if kind == "i1" else kind
         address = out.let(f"getelementptr {e.shape(memory).replace('i1>', 'i8>')}, ptr %in{index}, i64 %i")
         loaded = Value(out.let(f"load {e.shape(memory)}, ptr {address}, align 1"), memory)
         operands.append(e.cast("trunc", loaded, "i1") if kind == "i1" else loaded)
         index += 1
-    result = resolve(case.key)(e, case.instruction, *operands)
-    values = [result] if isinstance(result, Value) else list(result)
-    assert [value.type for value in values] == list(case.results), f"{case.name}: results {values}"
+    result = resolve(case.key)(e, instruction_of(case), *operands)
+    values = [result] if isinstance(result, Value) else list(result)[: len(case.results)]
+    assert [value.type for value in values] == [element_of(spec) for spec in case.results], f"{case.id}: {values}"
     for position, value in enumerate(values):
         stored = e.cast("zext", value, "i8") if value.type == "i1" else value
         address = out.let(f"getelementptr {e.shape(stored.type)}, ptr %out{position}, i64 %i")
@@ -95,8 +96,8 @@ class Compiled:
     def __init__(self, cases: Sequence[Case]) -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        self.cases = {case.name: (number, case) for number, case in enumerate(cases)}
-        assert len(self.cases) == len(cases), "two cases of one name"
+        self.cases = {case.id: (number, case) for number, case in enumerate(cases)}
+        assert len(self.cases) == len(cases), "two cases of one id"
         target = llvm.Target.from_default_triple()
         features = llvm.get_host_cpu_features().flatten()
         self.machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
@@ -108,22 +109,20 @@ class Compiled:
         self.engine = llvm.create_mcjit_compiler(module, self.machine)
         self.engine.finalize_object()
 
-    def run(self, name: str, *inputs: Any) -> tuple[Array, ...]:
-        """Arrays of operands in, arrays of results out, as unsigned integers. Inputs are padded to whole warps."""
-        number, case = self.cases[name]
-        kinds = [kind for kind in case.operands if isinstance(kind, str)]
-        assert len(kinds) == len(inputs), f"{name} takes {len(kinds)} arrays"
+    def run(self, case: Case, inputs: Sequence[Sequence[int]]) -> tuple[Array, ...]:
+        """Columns of operands in, arrays of results out, as unsigned integers. Inputs are padded to whole warps."""
+        number = self.cases[case.id][0]
+        kinds = [element_of(spec) for spec in case.inputs]
         count = len(inputs[0])
         groups = -(-count // WARP)
         arrays = []
         for kind, given in zip(kinds, inputs, strict=True):
             array = np.zeros(groups * WARP, dtype=_DTYPES[kind])
-            mask = (1 << bits_of(kind)) - 1
-            array[:count] = given if isinstance(given, np.ndarray) else [int(number) & mask for number in given]
+            array[:count] = given
             arrays.append(array)
         both = []
         for lanes in (1, WARP):
-            results = [np.zeros(groups * WARP, dtype=_DTYPES[kind]) for kind in case.results]
+            results = [np.zeros(groups * WARP, dtype=_DTYPES[element_of(spec)]) for spec in case.results]
             pointers = [array.ctypes.data for array in arrays + results]
             prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), ctypes.c_uint64)
             function: Callable[..., None] = prototype(self.engine.get_function_address(f"case{number}_{lanes}"))
@@ -132,7 +131,7 @@ class Compiled:
         for scalar, vector in zip(*both, strict=True):
             differ = np.nonzero(scalar != vector)[0]
             assert not len(differ), (
-                f"{name}: scalar and vector shapes differ at {[array[differ[0]] for array in arrays]}: "
+                f"{case.id}: scalar and vector shapes differ at {[hex(array[differ[0]]) for array in arrays]}: "
                 f"{scalar[differ[0]]:#x} and {vector[differ[0]]:#x}"
             )
         return tuple(both[0])
