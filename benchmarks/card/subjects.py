@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import cupy
 import torch
 from card import TORCH
 
@@ -32,7 +33,7 @@ class Work:
     check: Callable[[str, Problem, Tensors], float]
     peers: Callable[[str, Problem, Tensors], dict[str, Call]]
     moved: Callable[[str, Problem], int]
-    roof: str  # the peer that is the mark: ratios are taken to it
+    roof: str  # ratios are taken to the fastest of the peers whose names begin so
     awkward: tuple[Problem, ...]
     cases: tuple[Case, ...] = field(default=())
 
@@ -108,4 +109,249 @@ TRANSPOSE = Work(
     ),
 )
 
-WORKS: dict[str, Work] = {"transpose": TRANSPOSE}
+
+# --- arrays of n elements
+
+
+def _norm_error(out: torch.Tensor, reference: torch.Tensor, limit: float, what: str) -> float:
+    """||out - reference|| / ||reference|| in float64."""
+    if reference.numel() == 0:
+        return 0.0
+    off = (out.double() - reference).norm() / reference.norm().clamp_min(1e-300)
+    assert off.item() <= limit, f"{what}: relative error {off.item():.2e}, limit {limit:.0e}"
+    return off.item()
+
+
+def _array(element: str, problem: Problem) -> Tensors:
+    return {"input": random(element, problem["n"])}
+
+
+_LENGTHS = tuple({"n": n} for n in (0, 1, 2, 3, 5, 31, 997, 4096, 8191, 100003, 1048576, 3000017))
+
+
+def _sum_check(element: str, problem: Problem, tensors: Tensors) -> float:
+    values = tensors["input"].double()
+    off = (tensors["output"][0].double() - values.sum()).abs() / values.abs().sum().clamp_min(1e-300)
+    assert off.item() <= 1e-6, f"sum: error {off.item():.2e} of the sum of magnitudes"
+    return off.item()
+
+
+def _sum_peers(element: str, problem: Problem, tensors: Tensors) -> dict[str, Call]:
+    values = tensors["input"]
+    there = cupy.from_dlpack(values)
+    return {"sum torch": values.sum, "sum cupy": there.sum}
+
+
+REDUCE = Work(
+    inputs=_array,
+    check=_sum_check,
+    peers=_sum_peers,
+    moved=lambda element, problem: 4 * problem["n"],
+    roof="sum",
+    awkward=_LENGTHS,
+    cases=(
+        Case("f32", {"n": 1 << 28}),
+        Case("f32", {"n": 1 << 30}, ("grid_stride", "in_flight")),
+        Case("f32", {"n": 1 << 20}, ("grid_stride", "in_flight")),
+        Case("f32", {"n": 5000 * 12345}, ("grid_stride", "in_flight")),
+    ),
+)
+
+
+def _pointwise_check(element: str, problem: Problem, tensors: Tensors) -> float:
+    x = tensors["input"].double()
+    y = torch.where(x > 0, (x * 0.5 + 0.125).exp().sqrt().clamp(0.25, 4.0), x)
+    return _norm_error(tensors["output"][: problem["n"]], y, 1e-6, "chain")
+
+
+def _pointwise_peers(element: str, problem: Problem, tensors: Tensors) -> dict[str, Call]:
+    x = tensors["input"]
+    return {
+        "copy": copy_peer(tensors),
+        "torch": lambda: torch.where(x > 0, (x * 0.5 + 0.125).exp().sqrt().clamp(0.25, 4.0), x),
+    }
+
+
+POINTWISE = Work(
+    inputs=_array,
+    check=_pointwise_check,
+    peers=_pointwise_peers,
+    moved=lambda element, problem: 8 * problem["n"],
+    roof="copy",
+    awkward=_LENGTHS,
+    cases=(Case("f32", {"n": 1 << 28}), Case("f32", {"n": 1 << 24}), Case("f32", {"n": 1 << 20})),
+)
+
+
+def _scan_check(element: str, problem: Problem, tensors: Tensors) -> float:
+    reference = tensors["input"].double().cumsum(0)
+    return _norm_error(tensors["output"][: problem["n"]], reference, 2e-5, "scan")
+
+
+def _scan_peers(element: str, problem: Problem, tensors: Tensors) -> dict[str, Call]:
+    values = tensors["input"]
+    target = torch.empty_like(values)
+    there = cupy.from_dlpack(values)
+    return {
+        "copy": copy_peer(tensors),
+        "torch": lambda: torch.cumsum(values, 0, out=target),
+        "cupy": lambda: cupy.cumsum(there),
+    }
+
+
+SCAN = Work(
+    inputs=_array,
+    check=_scan_check,
+    peers=_scan_peers,
+    moved=lambda element, problem: 8 * problem["n"],
+    roof="copy",
+    awkward=_LENGTHS,
+    cases=(
+        Case("f32", {"n": 1 << 26}),
+        Case("f32", {"n": 1 << 28}, ("look_back", "bulk_copy")),
+        Case("f32", {"n": 1 << 29}, ("look_back", "bulk_copy")),
+        Case("f32", {"n": 1 << 22}, ("look_back", "bulk_copy")),
+    ),
+)
+
+
+def _keys(element: str, problem: Problem) -> Tensors:
+    n, bins = problem["n"], problem["bins"]
+    low, high = (-2, bins + 3) if problem.get("strangers") else (0, bins)
+    keys = torch.randint(low, high, (n,), device="cuda", dtype=torch.int32)
+    if problem.get("skew"):
+        keys.fill_(bins // 3)
+    return {"input": keys}
+
+
+def _histogram_check(element: str, problem: Problem, tensors: Tensors) -> float:
+    keys, bins = tensors["input"], problem["bins"]
+    expected = torch.zeros(bins, dtype=torch.int64, device="cuda")
+    for part in keys.split(1 << 26):
+        expected += torch.bincount(part[(part >= 0) & (part < bins)], minlength=bins)
+    assert torch.equal(tensors["output"][:bins].long(), expected), "wrong counts"
+    return 0.0
+
+
+def _histogram_peers(element: str, problem: Problem, tensors: Tensors) -> dict[str, Call]:
+    keys, bins = tensors["input"], problem["bins"]
+    numbers = keys.float()
+    there = cupy.from_dlpack(keys)
+    return {
+        "read torch.sum": numbers.sum,
+        "read cupy.sum": cupy.from_dlpack(numbers).sum,
+        "torch histc": lambda: torch.histc(numbers, bins, 0, bins),
+        "cupy bincount": lambda: cupy.bincount(there, minlength=bins),
+    }
+
+
+_FAST = ("shared", "per_warp", "lane_columns")
+HISTOGRAM = Work(
+    inputs=_keys,
+    check=_histogram_check,
+    peers=_histogram_peers,
+    moved=lambda element, problem: 4 * problem["n"],
+    roof="read",
+    awkward=tuple(
+        {"n": n, "bins": bins, "strangers": 1}
+        for n in (0, 1, 5, 997, 100003)
+        for bins in (1, 2, 16, 256, 1000, 2500, 4096, 10000)
+    ),
+    cases=(
+        Case("i32", {"n": 1 << 26, "bins": 256}),
+        Case("i32", {"n": 1 << 26, "bins": 256, "skew": 1}),
+        *(Case("i32", {"n": 1 << 28, "bins": bins}, _FAST) for bins in (16, 64, 256, 1024, 2048, 4096)),
+        Case("i32", {"n": 1 << 28, "bins": 256, "skew": 1}, _FAST),
+        Case("i32", {"n": 1 << 28, "bins": 4096, "skew": 1}, _FAST),
+    ),
+)
+
+
+# --- rows
+
+
+def _rows(element: str, problem: Problem) -> Tensors:
+    columns = problem["columns"]
+    return {
+        "input": random(element, problem["rows"] * columns, low=-4.0, high=6.0),
+        "weight": random(element, columns),
+        "bias": random(element, columns),
+    }
+
+
+def _row_check(function: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]) -> Callable[..., float]:
+    def check(element: str, problem: Problem, tensors: Tensors) -> float:
+        rows, columns = problem["rows"], problem["columns"]
+        if rows * columns == 0:
+            return 0.0
+        x = tensors["input"].view(rows, columns)
+        y = tensors["output"][: rows * columns].view(rows, columns)
+        worst = 0.0
+        at_once = max(1, (1 << 26) // columns)
+        for some_x, some_y in zip(x.split(at_once), y.split(at_once), strict=True):
+            reference = function(some_x.double(), tensors["weight"].double(), tensors["bias"].double())
+            worst = max(worst, _norm_error(some_y, reference, 2e-6 if element == "f32" else 8e-3, "rows"))
+        return worst
+
+    return check
+
+
+def _layer_norm(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, 1e-5)
+
+
+def _softmax(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(x, -1)
+
+
+def _row_peers(function: Callable[..., torch.Tensor]) -> Callable[[str, Problem, Tensors], dict[str, Call]]:
+    def peers(element: str, problem: Problem, tensors: Tensors) -> dict[str, Call]:
+        x = tensors["input"].view(problem["rows"], problem["columns"])
+        return {"copy": copy_peer(tensors), "torch": lambda: function(x, tensors["weight"], tensors["bias"])}
+
+    return peers
+
+
+def _row_work(function: Callable[..., torch.Tensor]) -> Work:
+    top = ("registers", "bulk_copy", "long_rows")
+    return Work(
+        inputs=_rows,
+        check=_row_check(function),
+        peers=_row_peers(function),
+        moved=lambda element, problem: 2 * problem["rows"] * problem["columns"] * TORCH[element].itemsize,
+        roof="copy",
+        awkward=tuple(
+            _shape(*shape)
+            for shape in (
+                (1, 1),
+                (0, 8),
+                (3, 7),
+                (5, 997),
+                (300, 1000),
+                (7, 4096),
+                (401, 16384),
+                (3, 65536),
+                (2, 99992),
+            )
+        ),
+        cases=(
+            Case("f32", _shape(32768, 4096)),
+            *(
+                Case(element, _shape((1 << 29) // TORCH[element].itemsize // columns, columns), top)
+                for element in ("f32", "bf16")
+                for columns in (768, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
+            ),
+            Case("f32", _shape(512, 1024), top),
+        ),
+    )
+
+
+WORKS: dict[str, Work] = {
+    "transpose": TRANSPOSE,
+    "reduce": REDUCE,
+    "pointwise": POINTWISE,
+    "scan": SCAN,
+    "histogram": HISTOGRAM,
+    "softmax": _row_work(_softmax),
+    "layernorm": _row_work(_layer_norm),
+}

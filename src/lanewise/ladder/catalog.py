@@ -100,6 +100,7 @@ class Rung:
     needs: tuple[str, ...]
     defines: Mapping[str, str]
     choices: tuple[Choice, ...]
+    search: Mapping[str, tuple[int, ...]]  # values of the defines that a search on a card tries
     values: Mapping[str, str]
     scratch: tuple[Buffer, ...]
     launches: tuple[Launch, ...]
@@ -174,7 +175,7 @@ def _buffer(table: dict[str, Any], where: str) -> Buffer:
 
 def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
     where = f"{subject}/{table.get('name', '?')}"
-    _take(table, where, "name file title launch", "arch types needs defines choice values scratch claim")
+    _take(table, where, "name file title launch", "arch types needs defines choice search values scratch claim")
     return Rung(
         subject=subject,
         name=table["name"],
@@ -185,6 +186,7 @@ def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
         needs=tuple(table.get("needs", ())),
         defines={key: str(value) for key, value in table.get("defines", {}).items()},
         choices=tuple(_choice(entry, where) for entry in table.get("choice", ())),
+        search={name: tuple(tried) for name, tried in table.get("search", {}).items()},
         values=dict(table.get("values", {})),
         scratch=tuple(_buffer(entry, where) for entry in table.get("scratch", ())),
         launches=tuple(_launch(entry, where) for entry in table["launch"]),

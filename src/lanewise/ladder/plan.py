@@ -35,7 +35,7 @@ class PlannedLaunch:
     grid: Extent
     block: Extent
     shared_bytes: int
-    arguments: tuple[tuple[str, str | int], ...]
+    arguments: tuple[tuple[str, str | int | float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,19 @@ class Plan:
     launches: tuple[PlannedLaunch, ...]
 
 
-def resolve(subject: Subject, rung: Rung, element: str, problem: Mapping[str, int], *, sms: int = 132) -> Plan:
+def resolve(
+    subject: Subject,
+    rung: Rung,
+    element: str,
+    problem: Mapping[str, int],
+    *,
+    sms: int = 132,
+    tried: Mapping[str, int] | None = None,
+) -> Plan:
     """The plan of `rung` for elements of type `element`, the sizes `problem` and a card of `sms` multiprocessors.
 
-    Raises UsageError for an unknown size, a type the rung does not take, or a need of the rung that does not hold.
+    `tried` replaces defines, as a search does. Raises UsageError for an unknown size, a type the rung does not take,
+    or a need of the rung that does not hold.
     """
     unknown = problem.keys() - subject.problem.keys()
     if unknown:
@@ -64,8 +73,8 @@ def resolve(subject: Subject, rung: Rung, element: str, problem: Mapping[str, in
         if not evaluate(need, names):
             raise UsageError(f"ladder {subject.name}/{rung.name}: needs {need}", next_step="take a lower rung")
     defines: dict[str, str] = {"Element": TYPES[element][0]}
-    for name, expression in {**rung.defines, **_choice(subject, rung, names)}.items():
-        names[name] = evaluate(expression, names)
+    for name, expression in {**rung.defines, **_choice(subject, rung, names), **(tried or {})}.items():
+        names[name] = evaluate(str(expression), names)
         defines[name] = str(names[name])
     for name, expression in rung.values.items():
         names[name] = evaluate(expression, names)
@@ -101,9 +110,11 @@ def _extent(expressions: tuple[str, ...], names: Mapping[str, int]) -> Extent:
     return x, y, z
 
 
-def _argument(text: str, buffers: tuple[PlannedBuffer, ...], names: Mapping[str, int]) -> tuple[str, str | int]:
-    """A buffer's name as it is, `i32 rows` as a value of that type."""
+def _argument(text: str, buffers: tuple[PlannedBuffer, ...], names: Mapping[str, int]) -> tuple[str, str | int | float]:
+    """A buffer's name as it is, `i32 rows` and `f32 0.5` as a value of that type."""
     kind, _, expression = text.partition(" ")
+    if kind == "f32" and expression:
+        return kind, float(expression)
     if expression:
         return kind, evaluate(expression, names)
     if any(buffer.name == text for buffer in buffers):
