@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from lanewise.cli import doctor as doctor_command
 from lanewise.cli import run
 from lanewise.cli.exit_codes import SIGNAL_BASE
 from lanewise.cli.messages import print_bug, print_error
@@ -27,6 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings=HELP,
 )
 
@@ -49,8 +51,15 @@ def options(
 
 app.command(
     "run",
+    options_metavar="[OPTIONS] FILE... [-- ARGUMENTS]",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["--help"]},
 )(run.run)
+
+
+@app.command(context_settings=HELP)
+def doctor(json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False) -> None:
+    """Say what is there and what is missing on this machine, why, and who can fix it."""
+    raise typer.Exit(doctor_command.doctor(json))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
