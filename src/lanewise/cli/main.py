@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
+from lanewise.cli import devices, occupancy, run
 from lanewise.cli import doctor as doctor_command
-from lanewise.cli import run
 from lanewise.cli.exit_codes import SIGNAL_BASE
 from lanewise.cli.messages import print_bug, print_error
 from lanewise.errors import ExitCode, LanewiseError
@@ -54,6 +54,9 @@ app.command(
     options_metavar="[OPTIONS] FILE... [-- ARGUMENTS]",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["--help"]},
 )(run.run)
+
+app.command("occupancy", context_settings=HELP)(occupancy.occupancy)
+app.command("devices", context_settings=HELP)(devices.devices)
 
 
 @app.command(context_settings=HELP)
