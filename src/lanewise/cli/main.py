@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -83,10 +82,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return SIGNAL_BASE + 2
-    except BrokenPipeError:
-        # The reader of a pipe went away. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return SIGNAL_BASE + 13
     except Exception as error:
         print_bug(error, debug=debug)
         return ExitCode.INTERNAL

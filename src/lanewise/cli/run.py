@@ -90,7 +90,11 @@ def run(
     if json is not None:
         _write(json, to_json(result))
     if not quiet:
-        print_report(result)
+        try:
+            print_report(result)
+        except BrokenPipeError:
+            # The reader has read enough (`| head`). Python would complain once more when it flushes at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise typer.Exit(exit_status(result))
 
 
