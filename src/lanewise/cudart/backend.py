@@ -1,0 +1,109 @@
+"""What the server of the runtime library drives: the device that loads modules and runs kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lanewise.cudart.codes import CudaError
+from lanewise.cudart.properties import DeviceView
+from lanewise.records import KernelResources, Param
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleImage:
+    """The code of one module for the device: PTX text, and the machine code made from it where the program has it."""
+
+    name: str  # the source file's, as nvcc got it
+    ptx: str
+    machine_code: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionInfo:
+    """A kernel of a loaded program.
+
+    `handle` is the backend's own. `max_threads_per_block` is by `.maxntid` or `.reqntid` and registers;
+    `max_dynamic_shared_bytes` before the program raises it.
+    """
+
+    handle: Any
+    params: tuple[Param, ...]
+    resources: KernelResources
+    max_threads_per_block: int
+    ptx_version: int = 0  # 90 for PTX made for sm_90
+    binary_version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchRequest:
+    """One launch that passed the runtime's checks. `params` is the parameter buffer."""
+
+    function: FunctionInfo
+    grid: Dim3
+    block: Dim3
+    cluster: Dim3 | None
+    dynamic_shared_bytes: int
+    params: bytes
+    stream: int  # 0: the default stream; else 1, 2, ... in the order of their creation
+    host_thread: int  # 0, 1, ... in the order of their first call
+    process: int  # 0, 1, ...: programs may fork
+    cooperative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOutcome:
+    """What came of a launch. `error` is a fault if it is sticky, else the launch was refused.
+
+    `thread_instructions` (PTX) pass as device time; `output` is what the kernel printed.
+    """
+
+    error: CudaError = CudaError.SUCCESS
+    thread_instructions: int = 0
+    output: bytes = b""
+
+
+class Backend(Protocol):
+    """The device. Calls come one at a time, from threads of the server.
+
+    Every method may raise LanewiseError: the program then sees a CUDA error that fits, and `HostResult.errors` has it.
+    """
+
+    @property
+    def view(self) -> DeviceView:
+        """The device's properties."""
+
+    @property
+    def arch(self) -> str:
+        """What PTX is chosen for, such as "sm_90"."""
+
+    def load(self, images: tuple[ModuleImage, ...], *, linked_code: bytes | None, managed: Collection[str]) -> Any:
+        """Load one program: one module, or (with -rdc=true) several that were linked into `linked_code`.
+
+        Variables of the modules get memory: of kind "managed" for the names in `managed`, else "global" or
+        "constant". Returns a handle of the backend's own.
+        """
+
+    def unload(self, program: Any) -> None:
+        """Free what `load` allocated."""
+
+    def function(self, program: Any, name: str) -> FunctionInfo | None:
+        """A kernel by its name in the PTX, or None where there is none."""
+
+    def symbol(self, program: Any, name: str) -> tuple[int, int] | None:
+        """(address, bytes) of a variable by its name in the PTX, or None where there is none."""
+
+    def launch(self, request: LaunchRequest) -> LaunchOutcome:
+        """Run to the end."""
+
+    def active_blocks(self, function: FunctionInfo, block_threads: int, dynamic_shared_bytes: int) -> int:
+        """How many such blocks fit one multiprocessor at a time."""
+
+    def set_limit(self, limit: int, value: int) -> bool:
+        """cudaDeviceSetLimit with a `cudaLimit` number. False where the device has no such limit."""
+
+    def interrupt(self) -> None:
+        """End a launch that is under way, soon, with any outcome. May be called from any thread at any time."""

@@ -1,0 +1,104 @@
+/* What a program asks about a kernel and sets on it, and how many of its blocks fit. */
+#include "lanewise.h"
+
+API cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function) {
+    Kernel *kernel;
+    ENTER();
+    REQUIRE(attributes, cudaErrorInvalidValue);
+    cudaError_t error = lw_kernel(function, &kernel);
+    if (error == cudaSuccess) *attributes = kernel->attributes;
+    return lw_return(error);
+}
+
+API cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value) {
+    Kernel *kernel;
+    ENTER();
+    cudaError_t error = lw_kernel(function, &kernel);
+    if (error != cudaSuccess) return lw_return(error);
+    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+        Message request = {0};
+        lw_put_u64(&request, kernel->function);
+        lw_put_u64(&request, (uint64_t)(int64_t)value);
+        error = lw_call(OP_SET_MAX_DYNAMIC_SHARED, &request, NULL);
+        if (error == cudaSuccess) kernel->attributes.maxDynamicSharedSizeBytes = value;
+    } else if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) {
+        if (value < -1 || value > 100) error = cudaErrorInvalidValue;
+        else kernel->attributes.preferredShmemCarveout = value;
+    } else if ((int)attribute < 8 || attribute >= cudaFuncAttributeMax) {
+        error = cudaErrorInvalidValue;
+    }
+    return lw_return(error);
+}
+
+API cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config) {
+    Kernel *kernel;
+    (void)config;
+    ENTER();
+    return lw_return(lw_kernel(function, &kernel));
+}
+
+API cudaError_t cudaFuncSetSharedMemConfig(const void *function, enum cudaSharedMemConfig config) {
+    return cudaFuncSetCacheConfig(function, (enum cudaFuncCache)config);
+}
+
+API cudaError_t cudaFuncGetName(const char **name, const void *function) {
+    Kernel *kernel;
+    ENTER();
+    REQUIRE(name, cudaErrorInvalidValue);
+    cudaError_t error = lw_kernel(function, &kernel);
+    if (error == cudaSuccess) *name = kernel->name;
+    return lw_return(error);
+}
+
+API cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, size_t *offset, size_t *size) {
+    Kernel *kernel;
+    ENTER();
+    cudaError_t error = lw_kernel(function, &kernel);
+    if (error != cudaSuccess) return lw_return(error);
+    REQUIRE(index < kernel->param_count && offset, cudaErrorInvalidValue);
+    *offset = kernel->params[index].offset;
+    if (size) *size = kernel->params[index].size;
+    return cudaSuccess;
+}
+
+API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function,
+                                                                       int threads, size_t shared, unsigned flags) {
+    Kernel *kernel;
+    (void)flags;
+    ENTER();
+    REQUIRE(blocks && threads > 0, cudaErrorInvalidValue);
+    cudaError_t error = lw_kernel(function, &kernel);
+    if (error != cudaSuccess) return lw_return(error);
+    Message request = {0}, reply = {0};
+    Reader reader;
+    lw_put_u64(&request, kernel->function);
+    lw_put_u64(&request, (uint64_t)threads);
+    lw_put_u64(&request, shared);
+    error = lw_call_reader(OP_OCCUPANCY, &request, &reply, &reader);
+    if (error == cudaSuccess) *blocks = (int)lw_get_u64(&reader);
+    lw_release(&reply);
+    return lw_return(error);
+}
+
+API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads,
+                                                              size_t shared) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
+}
+
+API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function, int blocks,
+                                                          int threads) {
+    ENTER();
+    REQUIRE(bytes && blocks > 0, cudaErrorInvalidValue);
+    /* The most for which `blocks` still fit: fewer never fit with more memory. In units of 128 bytes. */
+    size_t low = 0, high = lw_properties()->sharedMemPerBlockOptin / 128;
+    while (low < high) {
+        size_t middle = (low + high + 1) / 2;
+        int fit = 0;
+        cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, function, threads, middle * 128);
+        if (error != cudaSuccess) return error;
+        if (fit >= blocks) low = middle;
+        else high = middle - 1;
+    }
+    *bytes = low * 128;
+    return cudaSuccess;
+}

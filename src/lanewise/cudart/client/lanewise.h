@@ -1,0 +1,159 @@
+/* What the files of the runtime library share. One library, linked into the user's program: C11, libc only.
+ *
+ * The program's calls are answered here where nothing but the program's own memory is needed (copies, streams,
+ * events, errors), and by the emulator's process over a socket where it is (allocations, modules, launches).
+ */
+#ifndef LANEWISE_H
+#define LANEWISE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+#include "operations.h" /* generated: OP_..., PROTOCOL_VERSION */
+
+#define API __attribute__((visibility("default")))
+/* A call has a second name in programs compiled with --default-stream per-thread; order is the same here. */
+#define SECOND_NAME(name, suffix) extern __typeof(name) name##suffix __attribute__((alias(#name), visibility("default")));
+
+/* --- messages: little-endian fields one after another, strings and blobs with a u64 length in front (message.c) */
+typedef struct {
+    unsigned char *data;
+    size_t size, capacity;
+    bool failed; /* no memory */
+} Message;
+
+typedef struct {
+    const unsigned char *at, *end;
+    bool failed; /* read past the end */
+} Reader;
+
+void lw_put_u64(Message *message, uint64_t value);
+void lw_put_bytes(Message *message, const void *data, size_t size); /* with its length */
+void lw_put_text(Message *message, const char *text);
+void lw_release(Message *message);
+uint64_t lw_get_u64(Reader *reader);
+const void *lw_get_bytes(Reader *reader, size_t *size);
+
+/* --- the connection (connection.c) */
+/* Send a request and wait for its reply. A reply's payload is put into `reply` (release it) unless that is NULL. The
+ * result is the call's own error; a kernel's fault is kept by errors.c. Frees `request`. */
+cudaError_t lw_call(uint64_t operation, Message *request, Message *reply);
+cudaError_t lw_call_reader(uint64_t operation, Message *request, Message *reply, Reader *reader);
+bool lw_connect(void); /* true where this process has a connection, made now if need be */
+/* For signal handlers: as lw_call, but gives up where another call is under way. */
+bool lw_try_call(uint64_t operation, const void *payload, size_t size);
+void lw_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- errors (errors.c) */
+cudaError_t lw_enter(void);                  /* first line of a call: no connection or a sticky fault is returned */
+cudaError_t lw_enter_stream(cudaStream_t s); /* as lw_enter, and what was queued in streams before has run */
+cudaError_t lw_return(cudaError_t error);    /* last line of a call: remembers an error for cudaGetLastError */
+void lw_set_fault(cudaError_t error);        /* a kernel failed: seen by the next call that enters */
+void lw_clear_fault(void);
+uint64_t lw_host_thread(void);               /* 0, 1, 2, ... in the order of their first call */
+#define ENTER() do { cudaError_t fault_ = lw_enter(); if (fault_ != cudaSuccess) return fault_; } while (0)
+#define ENTER_STREAM(stream) \
+    do { cudaError_t fault_ = lw_enter_stream(stream); if (fault_ != cudaSuccess) return fault_; } while (0)
+#define REQUIRE(condition, error) do { if (!(condition)) return lw_return(error); } while (0)
+
+/* --- the arena and the allocations in it (arena.c, allocations.c) */
+enum { KIND_MALLOC, KIND_MANAGED, KIND_HOST, KIND_GLOBAL, KIND_DEVICE_MALLOC };
+
+typedef struct {
+    uint64_t base, size, id;
+    int kind;
+    const char *made_by; /* the call: "cudaMalloc" */
+    unsigned flags;
+} Allocation;
+
+bool lw_map_arena(int fd, uint64_t base, uint64_t size);
+bool lw_in_arena(const void *pointer);
+void *lw_alias(uint64_t address);                 /* where the host may touch the byte at a device address */
+uint64_t lw_arena_base(void);
+uint64_t lw_arena_size(void);
+int lw_arena_fd(void);
+uint64_t lw_page(void);
+bool lw_open_to_host(uint64_t address, uint64_t size, bool open); /* whole pages around a host-visible allocation */
+
+void lw_add_allocation(const Allocation *allocation);
+bool lw_find_allocation(uint64_t address, Allocation *found);       /* asks the server for what it does not know */
+bool lw_find_known(uint64_t address, Allocation *found);            /* only what is known here; for signal handlers */
+bool lw_remove_allocation(uint64_t base, Allocation *removed);
+bool lw_find_freed(uint64_t address, Allocation *found);
+void lw_forget_allocations(void);
+void lw_install_touch_handler(void);
+
+cudaError_t lw_allocate(void **pointer, size_t size, int kind, const char *made_by, unsigned flags);
+cudaError_t lw_free(void *pointer, unsigned kinds); /* `kinds`: bits of the kinds that may be freed so */
+
+/* --- host memory that was registered (register.c): the arena's address of a registered host address */
+bool lw_registered(const void *pointer, size_t size, uint64_t *address, unsigned *flags);
+void lw_forget_registered(void); /* before a reset */
+
+/* --- modules (modules.c) */
+typedef struct Module Module;
+typedef struct Kernel {
+    const void *host;      /* the stub's address */
+    const char *name;      /* mangled, as in the PTX */
+    Module *module;
+    uint64_t function;     /* the server's number; 0 while unknown */
+    size_t param_count, params_size;
+    struct { size_t offset, size; } *params;
+    struct cudaFuncAttributes attributes;
+    struct Kernel *next;
+} Kernel;
+
+typedef struct Symbol {
+    const void *host;
+    const char *name;
+    Module *module;
+    uint64_t address, size; /* 0 while unknown */
+    void **managed;         /* where the program keeps the pointer to a managed variable */
+    struct Symbol *next;
+} Symbol;
+
+cudaError_t lw_kernel(const void *function, Kernel **kernel);   /* by stub or handle; resolved with the server */
+cudaError_t lw_symbol(const void *symbol, uint64_t *address, size_t *size);
+void lw_forget_modules(void); /* after a reset: everything is looked up anew */
+
+/* --- copies (copy.c) */
+typedef enum { SIDE_ANY, SIDE_HOST, SIDE_DEVICE } Side;
+cudaError_t lw_resolve(const void *pointer, size_t size, Side side, char **where);
+cudaError_t lw_sides(enum cudaMemcpyKind kind, Side *destination, Side *source);
+
+/* --- streams, events, callbacks, time (streams.c, callbacks.c, clock.c) */
+cudaError_t lw_check_stream(cudaStream_t stream);
+uint64_t lw_stream_number(cudaStream_t stream);
+void lw_drain_callbacks(void);
+void lw_pass_time(uint64_t nanoseconds);
+void lw_pass_time_of_copy(size_t bytes, bool crosses_bus);
+uint64_t lw_now(void); /* device time in nanoseconds */
+
+/* --- what kernels print (output.c) */
+void lw_keep_output(const void *text, size_t size);
+void lw_flush_output(void);
+
+/* --- the device (device.c) */
+void lw_read_properties(Reader *reader);
+int lw_attribute(enum cudaDeviceAttr attribute);
+const struct cudaDeviceProp *lw_properties(void);
+
+/* --- handles: streams, events, pools (handles.c). Numbers checked before use; a stale one is known for what it is. */
+enum { HANDLE_STREAM = 1, HANDLE_EVENT, HANDLE_POOL };
+typedef struct {
+    int kind; /* 0: free */
+    unsigned flags;
+    int priority;
+    uint64_t number; /* of a stream: its id */
+    uint64_t time;   /* of an event: when it was recorded */
+    bool recorded;
+} Handle;
+Handle *lw_new_handle(int kind);
+Handle *lw_handle(const void *pointer, int kind); /* NULL where it is none of that kind */
+void lw_delete_handle(Handle *handle);
+void lw_delete_all_handles(void);
+
+#endif

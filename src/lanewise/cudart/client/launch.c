@@ -1,0 +1,112 @@
+/* Kernel launches. A launch is over when the call returns; its fault is seen by the next call, as on the card. */
+#include "lanewise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PUSHED = 32 };
+
+/* f<<<grid, block>>>() is a push, the evaluation of the arguments, and a pop in the stub. */
+static _Thread_local struct {
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+} pushed[PUSHED];
+static _Thread_local int depth;
+
+API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream) {
+    if (depth == PUSHED) return 1;
+    pushed[depth].grid = grid;
+    pushed[depth].block = block;
+    pushed[depth].shared = shared;
+    pushed[depth].stream = stream;
+    depth++;
+    return 0;
+}
+
+API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream) {
+    if (!depth) return lw_return(cudaErrorMissingConfiguration);
+    depth--;
+    *grid = pushed[depth].grid;
+    *block = pushed[depth].block;
+    *shared = pushed[depth].shared;
+    *(cudaStream_t *)stream = pushed[depth].stream;
+    return cudaSuccess;
+}
+
+typedef struct {
+    dim3 grid, block, cluster;
+    size_t shared;
+    cudaStream_t stream;
+    bool cooperative;
+} Configuration;
+
+/* {function, grid, block, cluster (0: none), dynamic shared bytes, stream, cooperative, parameters} -> {what it printed} */
+static cudaError_t launch(const void *function, const Configuration *c, void **args) {
+    ENTER_STREAM(c->stream);
+    Kernel *kernel;
+    cudaError_t error = lw_kernel(function, &kernel);
+    if (error != cudaSuccess) return lw_return(error);
+    unsigned char *buffer = calloc(kernel->params_size + 1, 1);
+    REQUIRE(buffer, cudaErrorMemoryAllocation);
+    for (size_t i = 0; i < kernel->param_count; i++)
+        memcpy(buffer + kernel->params[i].offset, args[i], kernel->params[i].size);
+    Message request = {0}, reply = {0};
+    lw_put_u64(&request, kernel->function);
+    const dim3 *sizes[] = {&c->grid, &c->block, &c->cluster};
+    for (int i = 0; i < 3; i++) {
+        lw_put_u64(&request, sizes[i]->x);
+        lw_put_u64(&request, sizes[i]->y);
+        lw_put_u64(&request, sizes[i]->z);
+    }
+    lw_put_u64(&request, c->shared);
+    lw_put_u64(&request, lw_stream_number(c->stream));
+    lw_put_u64(&request, c->cooperative);
+    lw_put_bytes(&request, buffer, kernel->params_size);
+    free(buffer);
+    Reader reader;
+    error = lw_call_reader(OP_LAUNCH, &request, &reply, &reader);
+    if (reply.size) {
+        size_t size;
+        const void *text = lw_get_bytes(&reader, &size);
+        lw_keep_output(text, size);
+    }
+    lw_release(&reply);
+    if (error == cudaSuccess && getenv("CUDA_LAUNCH_BLOCKING") && strcmp(getenv("CUDA_LAUNCH_BLOCKING"), "0"))
+        return lw_enter();
+    return lw_return(error);
+}
+
+API cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
+                                 cudaStream_t stream) {
+    return launch(function, &(Configuration){.grid = grid, .block = block, .shared = shared, .stream = stream}, args);
+}
+SECOND_NAME(cudaLaunchKernel, _ptsz)
+
+API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
+                                   cudaStream_t stream) {
+    return cudaLaunchKernel(kernel, grid, block, args, shared, stream);
+}
+SECOND_NAME(__cudaLaunchKernel, _ptsz)
+
+API cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
+                                            cudaStream_t stream) {
+    Configuration c = {.grid = grid, .block = block, .shared = shared, .stream = stream, .cooperative = true};
+    return launch(function, &c, args);
+}
+SECOND_NAME(cudaLaunchCooperativeKernel, _ptsz)
+
+API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **args) {
+    REQUIRE(config, cudaErrorInvalidValue);
+    Configuration c = {.grid = config->gridDim, .block = config->blockDim, .shared = config->dynamicSmemBytes,
+                       .stream = config->stream};
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const cudaLaunchAttribute *a = &config->attrs[i];
+        if (a->id == cudaLaunchAttributeCooperative) c.cooperative = a->val.cooperative;
+        if (a->id == cudaLaunchAttributeClusterDimension)
+            c.cluster = (dim3){a->val.clusterDim.x, a->val.clusterDim.y, a->val.clusterDim.z};
+        /* The others (priority, memory synchronisation domains, carveout, ...) do not change what a kernel computes. */
+    }
+    return launch(function, &c, args);
+}
+SECOND_NAME(cudaLaunchKernelExC, _ptsz)

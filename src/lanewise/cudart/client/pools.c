@@ -1,0 +1,84 @@
+/* Stream-ordered allocation: done at once, which every order allows. A pool is only a handle. */
+#include "lanewise.h"
+
+#include <string.h>
+
+enum { BOTH = 1 << KIND_MALLOC | 1 << KIND_MANAGED };
+
+static cudaMemPool_t default_pool(void) {
+    static Handle *pool;
+    if (!lw_handle(pool, HANDLE_POOL)) pool = lw_new_handle(HANDLE_POOL);
+    return (cudaMemPool_t)pool;
+}
+
+API cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
+    ENTER_STREAM(stream);
+    return lw_return(lw_allocate(pointer, size, KIND_MALLOC, "cudaMallocAsync", 0));
+}
+SECOND_NAME(cudaMallocAsync, _ptsz)
+
+API cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
+    ENTER_STREAM(stream);
+    REQUIRE(lw_handle(pool, HANDLE_POOL), cudaErrorInvalidValue);
+    return lw_return(lw_allocate(pointer, size, KIND_MALLOC, "cudaMallocFromPoolAsync", 0));
+}
+SECOND_NAME(cudaMallocFromPoolAsync, _ptsz)
+
+API cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
+    ENTER_STREAM(stream);
+    REQUIRE(pointer, cudaErrorInvalidValue);
+    return lw_return(lw_free(pointer, BOTH));
+}
+SECOND_NAME(cudaFreeAsync, _ptsz)
+
+API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
+    ENTER();
+    REQUIRE(pool, cudaErrorInvalidValue);
+    REQUIRE(device == 0, cudaErrorInvalidDevice);
+    *pool = default_pool();
+    return cudaSuccess;
+}
+
+API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
+    return cudaDeviceGetDefaultMemPool(pool, device);
+}
+
+API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
+    ENTER();
+    REQUIRE(device == 0, cudaErrorInvalidDevice);
+    REQUIRE(lw_handle(pool, HANDLE_POOL), cudaErrorInvalidValue);
+    return cudaSuccess;
+}
+
+API cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties) {
+    ENTER();
+    REQUIRE(pool && properties, cudaErrorInvalidValue);
+    *pool = (cudaMemPool_t)lw_new_handle(HANDLE_POOL);
+    return lw_return(*pool ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+
+API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+    ENTER();
+    Handle *handle = lw_handle(pool, HANDLE_POOL);
+    REQUIRE(handle && pool != default_pool(), cudaErrorInvalidValue);
+    lw_delete_handle(handle);
+    return cudaSuccess;
+}
+
+API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
+    (void)keep;
+    ENTER();
+    return lw_return(lw_handle(pool, HANDLE_POOL) ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value) {
+    (void)attribute;
+    ENTER();
+    return lw_return(lw_handle(pool, HANDLE_POOL) && value ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list, size_t count) {
+    (void)list, (void)count;
+    ENTER();
+    return lw_return(lw_handle(pool, HANDLE_POOL) ? cudaSuccess : cudaErrorInvalidValue);
+}

@@ -1,0 +1,154 @@
+/* Streams. Work is done when it is issued, so every order that streams and events ask for holds. */
+#include "lanewise.h"
+
+#include <string.h>
+
+cudaError_t lw_check_stream(cudaStream_t stream) {
+    if (stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread) return cudaSuccess;
+    return lw_handle(stream, HANDLE_STREAM) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+cudaError_t lw_enter_stream(cudaStream_t stream) {
+    ENTER();
+    cudaError_t error = lw_check_stream(stream);
+    if (error == cudaSuccess) lw_drain_callbacks();
+    return lw_return(error);
+}
+
+/* 0 for the default stream, 1, 2, ... for created ones in their order. */
+uint64_t lw_stream_number(cudaStream_t stream) {
+    Handle *handle = lw_handle(stream, HANDLE_STREAM);
+    return handle ? handle->number : 0;
+}
+
+API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
+    ENTER();
+    REQUIRE(stream && flags <= cudaStreamNonBlocking, cudaErrorInvalidValue);
+    Handle *handle = lw_new_handle(HANDLE_STREAM);
+    REQUIRE(handle, cudaErrorMemoryAllocation);
+    handle->flags = flags;
+    handle->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+    *stream = (cudaStream_t)handle;
+    return cudaSuccess;
+}
+
+API cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+    return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+API cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithPriority(stream, 0, 0); }
+
+API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    ENTER();
+    lw_drain_callbacks();
+    Handle *handle = lw_handle(stream, HANDLE_STREAM);
+    REQUIRE(handle, cudaErrorInvalidResourceHandle);
+    lw_delete_handle(handle);
+    return cudaSuccess;
+}
+
+API cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    ENTER_STREAM(stream);
+    lw_flush_output();
+    return cudaSuccess;
+}
+SECOND_NAME(cudaStreamSynchronize, _ptsz)
+
+API cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+SECOND_NAME(cudaStreamQuery, _ptsz)
+
+API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+    ENTER_STREAM(stream);
+    REQUIRE(flags <= 1, cudaErrorInvalidValue);
+    REQUIRE(lw_handle(event, HANDLE_EVENT), cudaErrorInvalidResourceHandle);
+    return cudaSuccess;
+}
+SECOND_NAME(cudaStreamWaitEvent, _ptsz)
+
+API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
+    ENTER_STREAM(stream);
+    REQUIRE(flags, cudaErrorInvalidValue);
+    Handle *handle = lw_handle(stream, HANDLE_STREAM);
+    *flags = handle ? handle->flags : 0;
+    return cudaSuccess;
+}
+SECOND_NAME(cudaStreamGetFlags, _ptsz)
+
+API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
+    ENTER_STREAM(stream);
+    REQUIRE(priority, cudaErrorInvalidValue);
+    Handle *handle = lw_handle(stream, HANDLE_STREAM);
+    *priority = handle ? handle->priority : 0;
+    return cudaSuccess;
+}
+SECOND_NAME(cudaStreamGetPriority, _ptsz)
+
+API cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
+    ENTER_STREAM(stream);
+    REQUIRE(id, cudaErrorInvalidValue);
+    *id = lw_stream_number(stream);
+    return cudaSuccess;
+}
+SECOND_NAME(cudaStreamGetId, _ptsz)
+
+API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
+    ENTER_STREAM(stream);
+    REQUIRE(device, cudaErrorInvalidValue);
+    *device = 0;
+    return cudaSuccess;
+}
+SECOND_NAME(cudaStreamGetDevice, _ptsz)
+
+/* Attributes of a stream are hints (access policy, priority, synchronisation policy): taken, and given back as zero. */
+API cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribute,
+                                       const cudaStreamAttrValue *value) {
+    (void)attribute;
+    ENTER_STREAM(stream);
+    REQUIRE(value, cudaErrorInvalidValue);
+    return cudaSuccess;
+}
+SECOND_NAME(cudaStreamSetAttribute, _ptsz)
+
+API cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaStreamAttrID attribute, cudaStreamAttrValue *value) {
+    (void)attribute;
+    ENTER_STREAM(stream);
+    REQUIRE(value, cudaErrorInvalidValue);
+    memset(value, 0, sizeof *value);
+    return cudaSuccess;
+}
+SECOND_NAME(cudaStreamGetAttribute, _ptsz)
+
+API cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+    ENTER_STREAM(to);
+    return lw_return(lw_check_stream(from));
+}
+SECOND_NAME(cudaStreamCopyAttributes, _ptsz)
+
+/* No stream is ever capturing. */
+API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
+    ENTER_STREAM(stream);
+    REQUIRE(status, cudaErrorInvalidValue);
+    *status = cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+SECOND_NAME(cudaStreamIsCapturing, _ptsz)
+
+API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                         unsigned long long *id, cudaGraph_t *graph,
+                                         const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
+                                         size_t *count) {
+    (void)id, (void)graph, (void)dependencies, (void)edges;
+    if (count) *count = 0;
+    return cudaStreamIsCapturing(stream, status);
+}
+SECOND_NAME(cudaStreamGetCaptureInfo, _ptsz)
+
+API cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
+    static _Thread_local enum cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
+    ENTER();
+    REQUIRE(mode && (unsigned)*mode <= cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue);
+    enum cudaStreamCaptureMode before = current;
+    current = *mode;
+    *mode = before;
+    return cudaSuccess;
+}

@@ -1,0 +1,333 @@
+"""One process of the program: what it loaded and allocated, and the answers to its requests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lanewise.cudart import launch_checks
+from lanewise.cudart.backend import Backend, FunctionInfo, LaunchRequest, ModuleImage
+from lanewise.cudart.codes import CudaError
+from lanewise.cudart.properties import DEFAULT_LIMITS
+from lanewise.cudart.protocol import VERSION, AllocationKind, Fields, Op, ProtocolError, encode
+from lanewise.emulator.memory import DeviceMemory, OutOfDeviceMemory
+from lanewise.errors import KernelFault, LanewiseError, LimitReached, PtxSyntaxError, UnsupportedCode
+from lanewise.records import Allocation, Finding, Severity
+from lanewise.toolchain import fatbin
+from lanewise.toolchain.arch import Arch
+from lanewise.toolchain.arch import parse as parse_arch
+
+DRIVER_VERSION = 13000
+# Device time: a launch costs so much by itself, and this many thread-level instructions pass in a nanosecond. Nominal
+# values, there so that a program's own timing is a finite number and the same in every run.
+LAUNCH_NS = 2000
+INSTRUCTIONS_PER_NS = 10_000
+_FAULTS = {
+    "bounds": CudaError.ILLEGAL_ADDRESS,
+    "misaligned": CudaError.MISALIGNED_ADDRESS,
+    "assert": CudaError.ASSERT,
+    "limit": CudaError.LAUNCH_TIMEOUT,
+}
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all processes of one run share; lists are in the order of events."""
+
+    backend: Backend
+    memory: DeviceMemory
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    processes: int = 0
+    unsupported_calls: dict[str, None] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Reply:
+    payload: bytes = b""
+    error: CudaError = CudaError.SUCCESS
+    fault: CudaError = CudaError.SUCCESS
+    elapsed_ns: int = 0
+
+
+class Refused(Exception):
+    """A request that is answered with an error."""
+
+    def __init__(self, error: CudaError) -> None:
+        super().__init__(error.name)
+        self.error = error
+
+
+class Session:
+    """Answers the requests of one process. Methods take the fields of a request, as their docstrings list them."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._backend = shared.backend
+        self._memory = shared.memory
+        self._process = shared.processes
+        shared.processes += 1
+        self._allocations: set[int] = set()
+        self._programs: dict[int, Any] = {}
+        self._functions: dict[int, FunctionInfo] = {}
+        self._numbers: dict[tuple[int, str], int] = {}
+        self._max_dynamic_shared: dict[int, int] = {}
+        self._next = 1
+        self.pid: int | None = None
+        self._answers: dict[Op, Callable[[Fields, int], Reply]] = {
+            Op.HELLO: self._hello,
+            Op.ALLOCATE: self._allocate,
+            Op.FREE: self._free,
+            Op.FIND: self._find,
+            Op.MEMORY_INFO: self._memory_info,
+            Op.LOAD: self._load,
+            Op.FUNCTION: self._function,
+            Op.SYMBOL: self._symbol,
+            Op.LAUNCH: self._launch,
+            Op.OCCUPANCY: self._occupancy,
+            Op.SET_MAX_DYNAMIC_SHARED: self._set_max_dynamic_shared,
+            Op.SET_LIMIT: self._set_limit,
+            Op.RESET: self._reset,
+            Op.TOUCH: self._touch,
+            Op.UNSUPPORTED: self._unsupported,
+        }
+
+    def answer(self, operation: int, host_thread: int, payload: bytes) -> Reply:
+        """The reply to one request. Whatever goes wrong is kept in `Shared.errors` and becomes a CUDA error."""
+        try:
+            with self._shared.lock:
+                return self._answers[Op(operation)](Fields(payload), host_thread)
+        except Refused as refusal:
+            return Reply(error=refusal.error)
+        except OutOfDeviceMemory:
+            return Reply(error=CudaError.MEMORY_ALLOCATION)
+        except Exception as error:  # a mistake of ours must not leave the program waiting
+            self._shared.errors.append(error)
+            code = error_of(error)
+            return Reply(fault=code) if code.is_sticky else Reply(error=code)
+
+    def close(self) -> None:
+        """The process has ended: free what it had."""
+        with self._shared.lock:
+            self._release()
+
+    # --- requests
+    def _hello(self, fields: Fields, thread: int) -> Reply:
+        """protocol version, process id -> arena base, arena size, and the device (`client/device.c`)"""
+        if fields.u64() != VERSION:
+            raise ProtocolError("the runtime library in the program is of another version")
+        self.pid = fields.u64()
+        view = self._backend.view
+        parts: list[int | bytes | str] = [self._memory.base, self._memory.size, DRIVER_VERSION, view.name, view.uuid]
+        numbers = [(name, values) for name, values in sorted(view.values.items())]
+        parts.append(len(numbers))
+        for name, values in numbers:
+            parts += [name, len(values), *values]
+        attributes = view.attributes()
+        parts.append(len(attributes))
+        for number, value in attributes.items():
+            parts += [number, value]
+        return Reply(encode(*parts, len(DEFAULT_LIMITS), *DEFAULT_LIMITS))
+
+    def _allocate(self, fields: Fields, thread: int) -> Reply:
+        """size, kind -> address, id"""
+        size, kind = fields.u64(), AllocationKind(fields.u64())
+        made = self._memory.allocate(size, kind=kind.name.lower())
+        self._allocations.add(made.base)
+        return Reply(encode(made.base, made.id))
+
+    def _free(self, fields: Fields, thread: int) -> Reply:
+        """address -> nothing"""
+        base = fields.u64()
+        if base not in self._allocations:
+            raise Refused(CudaError.INVALID_VALUE)
+        self._allocations.discard(base)
+        self._memory.free(base)
+        return Reply()
+
+    def _find(self, fields: Fields, thread: int) -> Reply:
+        """address -> base, size, id, kind: of a variable; others the process knows itself"""
+        found = self._memory.find(fields.u64())
+        if found is None or found.kind not in ("global", "constant", "managed"):
+            raise Refused(CudaError.INVALID_VALUE)
+        kind = AllocationKind.MANAGED if found.kind == "managed" else AllocationKind.GLOBAL
+        return Reply(encode(found.base, found.size, found.id, kind))
+
+    def _memory_info(self, fields: Fields, thread: int) -> Reply:
+        """nothing -> free, total"""
+        return Reply(encode(self._memory.capacity - self._memory.used, self._memory.capacity))
+
+    def _load(self, fields: Fields, thread: int) -> Reply:
+        """linked, number of images, images, number of managed variables, names -> program"""
+        linked = bool(fields.u64())
+        containers = [fields.blob() for _ in range(fields.u64())]
+        managed = frozenset(fields.text() for _ in range(fields.u64()))
+        images, linked_code = read_images(containers, linked, parse_arch(self._backend.arch))
+        program = self._backend.load(images, linked_code=linked_code, managed=managed)
+        self._programs[self._next] = program
+        self._next += 1
+        return Reply(encode(self._next - 1))
+
+    def _function(self, fields: Fields, thread: int) -> Reply:
+        """program, name -> number, attributes, number of parameters, {offset, size}..."""
+        number, name = fields.u64(), fields.text()
+        function = self._backend.function(self._program(number), name)
+        if function is None:
+            raise Refused(CudaError.INVALID_DEVICE_FUNCTION)
+        identity = self._numbers.setdefault((number, name), self._next)
+        if identity == self._next:
+            self._next += 1
+        self._functions[identity] = function
+        limit = launch_checks.default_dynamic_shared(function, self._backend.view)
+        self._max_dynamic_shared.setdefault(identity, limit)
+        resources = function.resources
+        parts: list[int | bytes | str] = [
+            identity,
+            resources.registers,
+            resources.static_shared_bytes,
+            resources.local_bytes,
+            resources.constant_bytes,
+            function.max_threads_per_block,
+            self._max_dynamic_shared[identity],
+            function.ptx_version,
+            function.binary_version,
+            len(function.params),
+        ]
+        for param in function.params:
+            parts += [param.offset, param.size]
+        return Reply(encode(*parts))
+
+    def _symbol(self, fields: Fields, thread: int) -> Reply:
+        """program, name -> address, size, id of the allocation"""
+        place = self._backend.symbol(self._program(fields.u64()), fields.text())
+        if place is None:
+            raise Refused(CudaError.INVALID_SYMBOL)
+        allocation: Allocation | None = self._memory.find(place[0])
+        return Reply(encode(*place, allocation.id if allocation else 0))
+
+    def _launch(self, fields: Fields, thread: int) -> Reply:
+        """function, grid, block, cluster (0: none), dynamic shared bytes, stream, cooperative, parameters -> output"""
+        identity = fields.u64()
+        function = self._known(identity)
+        x, y, z, a, b, c, p, q, r = (fields.u64() for _ in range(9))
+        request = LaunchRequest(
+            function=function,
+            grid=(x, y, z),
+            block=(a, b, c),
+            cluster=(p, q, r) if p else None,
+            dynamic_shared_bytes=fields.u64(),
+            stream=fields.u64(),
+            cooperative=bool(fields.u64()),
+            params=fields.blob(),
+            host_thread=thread,
+            process=self._process,
+        )
+        refusal = launch_checks.check(request, self._backend, self._max_dynamic_shared[identity])
+        if refusal is not CudaError.SUCCESS:
+            raise Refused(refusal)
+        outcome = self._backend.launch(request)
+        elapsed = LAUNCH_NS + outcome.thread_instructions // INSTRUCTIONS_PER_NS
+        reply = Reply(encode(outcome.output) if outcome.output else b"", elapsed_ns=elapsed)
+        if outcome.error.is_sticky:
+            reply.fault = outcome.error
+        else:
+            reply.error = outcome.error
+        return reply
+
+    def _occupancy(self, fields: Fields, thread: int) -> Reply:
+        """function, threads of a block, dynamic shared bytes -> blocks"""
+        function = self._known(fields.u64())
+        return Reply(encode(self._backend.active_blocks(function, fields.u64(), fields.u64())))
+
+    def _set_max_dynamic_shared(self, fields: Fields, thread: int) -> Reply:
+        """function, bytes -> nothing"""
+        identity, value = fields.u64(), fields.i64()
+        if not launch_checks.allows_dynamic_shared(self._known(identity), value, self._backend.view):
+            raise Refused(CudaError.INVALID_VALUE)
+        self._max_dynamic_shared[identity] = value
+        return Reply()
+
+    def _set_limit(self, fields: Fields, thread: int) -> Reply:
+        """cudaLimit, value -> nothing"""
+        if not self._backend.set_limit(fields.u64(), fields.u64()):
+            raise Refused(CudaError.UNSUPPORTED_LIMIT)
+        return Reply()
+
+    def _reset(self, fields: Fields, thread: int) -> Reply:
+        """nothing -> nothing"""
+        self._release()
+        return Reply()
+
+    def _touch(self, fields: Fields, thread: int) -> Reply:
+        """what host code did to device memory, a sentence without length in front -> nothing"""
+        text = fields.rest().decode("utf-8", "replace")
+        step = "copy it to the host with cudaMemcpy, or allocate it with cudaMallocManaged"
+        self._shared.findings.append(Finding("host-access", Severity.ERROR, text, next_step=step))
+        return Reply()
+
+    def _unsupported(self, fields: Fields, thread: int) -> Reply:
+        """name of a call -> nothing"""
+        self._shared.unsupported_calls[fields.text()] = None
+        return Reply()
+
+    # --- inside
+    def _program(self, number: int) -> Any:
+        if number not in self._programs:
+            raise Refused(CudaError.INVALID_RESOURCE_HANDLE)
+        return self._programs[number]
+
+    def _known(self, number: int) -> FunctionInfo:
+        if number not in self._functions:
+            raise Refused(CudaError.INVALID_DEVICE_FUNCTION)
+        return self._functions[number]
+
+    def _release(self) -> None:
+        for base in sorted(self._allocations):
+            self._memory.free(base)
+        self._allocations.clear()
+        for program in self._programs.values():
+            self._backend.unload(program)
+        for known in (self._programs, self._functions, self._numbers, self._max_dynamic_shared):
+            known.clear()
+
+
+def read_images(containers: Sequence[bytes], linked: bool, arch: Arch) -> tuple[tuple[ModuleImage, ...], bytes | None]:
+    """The modules of what a program registered: PTX that runs on `arch` from each container, and linked machine code.
+
+    UsageError where there is no such PTX.
+    """
+    entries = [fatbin.entries(container) if container else [] for container in containers]
+    linked_code = None
+    if linked:
+        code = fatbin.choose_machine_code(entries[0], arch)
+        linked_code = code.data if code else None
+        entries = entries[1:]
+    images = []
+    for found in entries:
+        ptx = fatbin.choose_ptx(found, arch)
+        if ptx is None:
+            if not found:
+                continue
+            raise fatbin.no_ptx(found, arch)
+        code = fatbin.choose_machine_code(found, arch)
+        images.append(ModuleImage(ptx.name, ptx.text, code.data if code else None))
+    return tuple(images), linked_code
+
+
+def error_of(error: Exception) -> CudaError:
+    """The CUDA error that a program sees for one of our exceptions."""
+    if isinstance(error, KernelFault):
+        return _FAULTS.get(error.finding.check, CudaError.LAUNCH_FAILURE)
+    for kind, code in (
+        (UnsupportedCode, CudaError.NOT_SUPPORTED),
+        (PtxSyntaxError, CudaError.INVALID_PTX),
+        (LimitReached, CudaError.LAUNCH_TIMEOUT),
+        (fatbin.BadFatbin, CudaError.INVALID_KERNEL_IMAGE),
+        (LanewiseError, CudaError.NO_KERNEL_IMAGE_FOR_DEVICE),
+    ):
+        if isinstance(error, kind):
+            return code
+    return CudaError.UNKNOWN

@@ -1,0 +1,81 @@
+"""Programs built once a session against our runtime library, and a fake device to run them on."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fake_backend import FakeBackend
+
+from lanewise.cudart import library_directory
+from lanewise.cudart.host import HostResult, run_program
+from lanewise.emulator.memory import DeviceMemory
+from lanewise.toolchain import nvcc
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    directory = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LANEWISE_CACHE_DIR", str(directory))
+        yield directory
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    result: HostResult
+    backend: FakeBackend
+    memory: DeviceMemory
+    output: str
+    complaint: str
+
+
+Runner = Callable[..., Run]
+
+
+@pytest.fixture
+def run() -> Runner:
+    """run(program, *arguments): run it on a fake device of 1 GiB."""
+
+    def run_it(program: Path, *arguments: str, preload: bool = False) -> Run:
+        memory = DeviceMemory(1 << 30)
+        backend = FakeBackend(memory)
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            result = run_program(
+                program, arguments, memory=memory, backend=backend, stdout=out, stderr=err, preload=preload
+            )
+            out.seek(0)
+            err.seek(0)
+            return Run(result, backend, memory, out.read().decode(), err.read().decode())
+
+    return run_it
+
+
+def _build(*names: str, flags: tuple[str, ...] = ()) -> Path:
+    sources = [PROGRAMS / name for name in names]
+    return nvcc.build(sources, arch="sm_90", flags=("-std=c++17", *flags), libcudart_dir=library_directory())
+
+
+@pytest.fixture(scope="session")
+def memory_program() -> Path:
+    return _build("memory.cu")
+
+
+@pytest.fixture(scope="session")
+def control_program() -> Path:
+    return _build("control.cu")
+
+
+@pytest.fixture(scope="session")
+def ends_program() -> Path:
+    return _build("ends.cu")
+
+
+@pytest.fixture(scope="session")
+def linked_program() -> Path:
+    return _build("linked_main.cu", "linked_part.cu", flags=("-rdc=true",))
