@@ -75,6 +75,9 @@ __global__ void vectors(float4* out) {
     out[threadIdx.x] = quads[threadIdx.x];
 }
 __global__ void empty() {}
+__global__ void shifted(const float* in, float* out) {
+    out[threadIdx.x] = in[threadIdx.x + 1] + in[31 - threadIdx.x] + in[-4 * int(threadIdx.x)];
+}
 """  # noqa: E501
 
 PROGRAM = "/home/me/cuda/transpose.cu"
@@ -299,6 +302,12 @@ def mixed() -> RunResult:
         access(MIXED_FILE, 26, "ld.shared.v4.f32", "quads", 1, 4, 4, Pattern.CONTIGUOUS, width=128),
         access(MIXED_FILE, 26, "st.global.v4.b32", "out", 1, 16, 16, Pattern.CONTIGUOUS, width=128),
     )
+    shifted = (
+        access(MIXED_FILE, 30, "ld.global.nc.f32", "in", 1, 5, 4, Pattern.CONTIGUOUS, ptx_line=200),
+        access(MIXED_FILE, 30, "ld.global.nc.f32", "in", 1, 4, 4, Pattern.CONTIGUOUS, stride=-4, ptx_line=203),
+        access(MIXED_FILE, 30, "ld.global.nc.f32", "in", 1, 16, 4, Pattern.STRIDED, stride=-16, ptx_line=206),
+        access(MIXED_FILE, 30, "st.global.f32", "out", 1, 4, 4, Pattern.CONTIGUOUS, ptx_line=209),
+    )
     return result(
         (
             *(gemm(i) for i in range(12)),
@@ -306,6 +315,7 @@ def mixed() -> RunResult:
             histogram(13, scale=2),
             launch(14, "banks(float*)", (2, 1, 1), (32, 1, 1), banks, instructions=24),
             launch(15, "vectors(float4*)", (1, 1, 1), (32, 1, 1), vectors, instructions=12),
+            launch(17, "shifted(float const*, float*)", (1, 1, 1), (32, 1, 1), shifted, instructions=16),
             launch(16, "empty()", (1, 1, 1), (1, 1, 1), instructions=1, lanes=1),
         ),
         program=MIXED_FILE,

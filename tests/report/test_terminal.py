@@ -49,7 +49,9 @@ def test_unlike_accesses_of_one_line_are_never_averaged() -> None:
 def test_bank_conflict_says_requests_wavefronts_excess_and_lanes() -> None:
     text = report_text(mixed(), 120)
     assert "2 requests  4 wavefronts each  ideal 1  4-way conflict, strided by 16 bytes" in text
-    assert "(lanes 8 apart meet in one bank). 6 of" in text
+    assert "(strided by 16 bytes; lanes 8 apart meet in one bank). Excess: 6 of this kernel's 8" in " ".join(
+        text.split()
+    )
 
 
 def test_the_line_that_hurts_is_marked_and_others_are_not() -> None:

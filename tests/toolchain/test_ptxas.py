@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from lanewise.errors import CompileError, PtxSyntaxError, UsageError
-from lanewise.toolchain import cubin, nvrtc, ptxas, wheels
+from lanewise.toolchain import cubin, nvcc, nvrtc, ptxas, wheels
 from lanewise.toolchain.arch import Arch
+from lanewise.toolchain.executable import inspect
+from lanewise.toolchain.fatbin import Kind
 
 # Kernels that use every resource: shared memory, a stack, spills, named barriers, constants, recursion.
 SOURCE = """
@@ -58,6 +60,33 @@ def test_resources_are_what_ptxas_says(arch: str, tmp_path: Path) -> None:
     }
     assert {r.constant_bytes for r in found.values()} == {64}
     assert found["_Z16shared_and_stackPfi"].static_shared_bytes == 1200
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+def test_linking_and_debugging_change_no_shared_memory(arch: str) -> None:
+    ptx = nvrtc.compile_source(SOURCE, arch=arch)
+    whole = ptxas.assemble(ptx, arch=arch).resources
+    assert ptxas.link([ptx], arch=arch).resources == whole
+    debug = nvrtc.compile_source(SOURCE, arch=arch, options=["-G"])
+    for result in (ptxas.assemble(debug, arch=arch), ptxas.link([debug], arch=arch)):
+        shared = {symbol: r.static_shared_bytes for symbol, r in result.resources.items()}
+        assert shared == {symbol: r.static_shared_bytes for symbol, r in whole.items()}
+
+
+def test_a_card_says_the_same(tmp_path: Path) -> None:
+    """What cudaFuncGetAttributes gave on an H200 for this source: registers, shared, local and constant bytes."""
+    source = tmp_path / "kernels.cu"
+    source.write_text(SOURCE.replace('asm volatile("bar.sync 3;");', "") + "int main() {}\n")
+    images = inspect(nvcc.build([source], arch="sm_90")).images
+    (found,) = [cubin.resources(image.data) for image in images if image.kind is Kind.MACHINE_CODE]
+    measured = {
+        "_Z16shared_and_stackPfi": (80, 1200, 256, 64),
+        "_Z6spillsPfi": (32, 0, 464, 64),
+        "_Z9recursivePf": (24, 0, 0, 64),
+    }
+    assert measured == {
+        symbol: (r.registers, r.static_shared_bytes, r.local_bytes, r.constant_bytes) for symbol, r in found.items()
+    }
 
 
 def test_the_second_time_comes_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -11,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from lanewise.cli import run
+from lanewise.cli import devices, occupancy, run
+from lanewise.cli import doctor as doctor_command
 from lanewise.cli.exit_codes import SIGNAL_BASE
 from lanewise.cli.messages import print_bug, print_error
 from lanewise.errors import ExitCode, LanewiseError
@@ -27,6 +27,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings=HELP,
 )
 
@@ -49,8 +50,18 @@ def options(
 
 app.command(
     "run",
+    options_metavar="[OPTIONS] FILE... [-- ARGUMENTS]",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["--help"]},
 )(run.run)
+
+app.command("occupancy", context_settings=HELP)(occupancy.occupancy)
+app.command("devices", context_settings=HELP)(devices.devices)
+
+
+@app.command(context_settings=HELP)
+def doctor(json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False) -> None:
+    """Say what is there and what is missing on this machine, why, and who can fix it."""
+    raise typer.Exit(doctor_command.doctor(json))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -71,10 +82,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return SIGNAL_BASE + 2
-    except BrokenPipeError:
-        # The reader of a pipe went away. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return SIGNAL_BASE + 13
     except Exception as error:
         print_bug(error, debug=debug)
         return ExitCode.INTERNAL

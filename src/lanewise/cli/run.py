@@ -25,9 +25,7 @@ SEPARATOR = "--"
 
 def run(
     context: typer.Context,
-    json: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON too, one record a launch.")
-    ] = None,
+    json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON too.")] = None,
     device: Annotated[
         str, typer.Option(metavar="NAME", help="The card to model; `lanewise devices` lists them.")
     ] = DEFAULT_DEVICE,
@@ -42,7 +40,10 @@ def run(
         int | None, typer.Option(metavar="N", min=1, help="Report at most N launches of each kernel.")
     ] = None,
     deterministic: Annotated[
-        bool, typer.Option(help="Run blocks in one order, so that floating-point atomics give the same sums each time.")
+        bool,
+        typer.Option(
+            "--deterministic", help="Run blocks in one order: floating-point atomics give the same sums each time."
+        ),
     ] = False,
     max_instructions: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="End a launch after N warp-level PTX instructions.")
@@ -58,6 +59,7 @@ def run(
     that is not listed here goes to nvcc: -I, -D, -O3, -std=c++17, -rdc=true, -l, -L, -Xcompiler and so on. Arguments of
     the program come last, after --.
 
+    \b
       lanewise run program.cu
       lanewise run --json out.json -I include -DN=4 main.cu kernel.cu -- 1024 16
       lanewise run --device rtx4090 ./a.out
@@ -88,7 +90,11 @@ def run(
     if json is not None:
         _write(json, to_json(result))
     if not quiet:
-        print_report(result)
+        try:
+            print_report(result)
+        except BrokenPipeError:
+            # The reader has read enough (`| head`). Python would complain once more when it flushes at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise typer.Exit(exit_status(result))
 
 

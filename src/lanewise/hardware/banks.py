@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from lanewise.hardware.coalescing import WARP, WORD_BYTES, active_lanes
 from lanewise.records import AccessKind
@@ -46,6 +47,37 @@ def wavefronts_ideal(offsets: Sequence[int], mask: int, width: int, kind: Access
 def atomic_lanes(offsets: Sequence[int], mask: int) -> int:
     """Wavefronts of an integer atomic: lanes of one bank go one after another, also when they share a word."""
     return max(Counter(bank(int(offsets[lane])) for lane in active_lanes(mask)).values(), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class CompareAndSwap:
+    """What the machine's loop of a 4-byte floating-point atomic on shared memory does: a load and a swap each round."""
+
+    rounds: int  # executions of the load, and of the swap
+    threads: int  # thread-level executions of each
+    load_wavefronts: int
+    swap_wavefronts: int  # the least possible for it is the same
+
+
+def compare_and_swap(offsets: Sequence[int], mask: int) -> CompareAndSwap:
+    """Count the rounds of LDS and ATOMS.CAST.SPIN that one warp needs.
+
+    In each round the lowest waiting lane of every bank succeeds; a swap takes two wavefronts whatever the addresses.
+    """
+    waiting = list(active_lanes(mask))
+    rounds = threads = load = 0
+    while waiting:
+        rounds += 1
+        threads += len(waiting)
+        load += _worst_bank((int(offsets[lane]) for lane in waiting), WORD_BYTES)
+        served: set[int] = set()
+        left = []
+        for lane in waiting:
+            if bank(int(offsets[lane])) in served:
+                left.append(lane)
+            served.add(bank(int(offsets[lane])))
+        waiting = left
+    return CompareAndSwap(rounds, threads, load, 2 * rounds)
 
 
 def words_by_bank(offsets: Iterable[int], width: int) -> dict[int, set[int]]:

@@ -143,12 +143,21 @@ class OperandParser:
 
     def call_operands(self) -> tuple[Operand, ...]:
         """The operands of call: `(results), function, (arguments), prototype`, all but the function optional."""
+        cursor = self.cursor
         found: list[Operand] = []
-        while True:
-            found.append(self.operand_list() if self.cursor.at("(") else self.operand())
-            if not self.cursor.accept(","):
-                break
-        self.cursor.done()
+        if cursor.at("("):
+            found.append(self.operand_list())
+            cursor.expect(",", "between the results and the function")
+        start = cursor.token
+        found.append(self.operand())
+        if not isinstance(found[-1], Register | Symbol):
+            raise cursor.error("a call needs the name of a function, or a register with its address", start)
+        if cursor.accept(","):
+            if cursor.at("("):
+                found.append(self.operand_list())
+            if not isinstance(found[-1], OperandList) or cursor.accept(","):
+                found.append(Symbol(cursor.identifier("the label of a prototype")))
+        cursor.done()
         return tuple(found)
 
     def operand_list(self) -> OperandList:

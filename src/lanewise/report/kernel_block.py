@@ -31,6 +31,8 @@ class KernelBlock:
     def lines(self, width: int) -> list[Text]:
         fold, rows = self._fold, self._rows
         lines = [_kernel_title(fold, width), *_facts(fold, width), Text("")]
+        for finding, times in fold.findings:
+            lines += [*finding_lines(finding, times, self._result.sources, width), Text("")]
         lines += _excerpt_lines(rows, fold, self._result.program, width)
         if rows:
             lines.append(Text(""))
@@ -39,8 +41,6 @@ class KernelBlock:
             lines += [Text(line) for line in text.wrap(sentence, width, first=f"  {number}  ")]
         if not found:
             lines += [Text(line) for line in text.wrap(praise(fold), width, first="  ")]
-        for finding, times in fold.findings:
-            lines += [Text(""), *finding_lines(finding, times, self._result.sources, width)]
         return lines
 
 

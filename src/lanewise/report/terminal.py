@@ -23,12 +23,18 @@ NARROWEST, PIPED, WIDEST = 60, 100, 160
 MOST_SHAPES = 4  # blocks of one kernel that is launched in many shapes
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leaves it to the caller: rich would end the process, with a status that looks like the program's."""
+        raise
+
+
 def print_report(result: RunResult, *, file: TextIO | None = None, width: int | None = None) -> None:
     """Prints to `file` (default: standard output), in colour on a terminal, as plain text elsewhere.
 
     `width` in columns; by default the terminal's, and 100 where there is none.
     """
-    console = Console(file=file, highlight=False, markup=False, emoji=False)
+    console = _Console(file=file, highlight=False, markup=False, emoji=False)
     columns = width or (console.width if console.is_terminal else PIPED)
     for line in report_lines(result, columns):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)

@@ -8,7 +8,7 @@ from lanewise.records import Space
 from lanewise.report import text
 from lanewise.report.excerpt import AccessRow, SourceRow, basename
 from lanewise.report.fold import Fold
-from lanewise.report.judge import SECTORS, Cost, Weight, bank_words, cost, totals
+from lanewise.report.judge import SECTORS, Cost, Weight, bank_words, cost, pattern_words, totals
 
 MOST = 3  # sentences per kernel
 
@@ -39,11 +39,11 @@ def _access_sentence(row: SourceRow, access: AccessRow, measured: Cost, whole: M
     verb = "moves" if measured.unit == SECTORS else "takes"
     each = text.per(measured.actual, record.requests)
     ideal = text.per(measured.ideal, record.requests)
-    banks = bank_words(record)
+    reason = "; ".join(words for words in (pattern_words(record), bank_words(record)) if words)
     return (
         f"{_where(row)}: the {record.kind.value}{array} {verb} {each} {measured.unit} a request where {ideal} would do"
-        f"{f' ({banks})' if banks else ''}. {text.count(measured.excess)} of the {text.count(total)} "
-        f"{record.space.value} {measured.unit} of this kernel are excess ({text.percent(measured.excess, total)})."
+        f"{f' ({reason})' if reason else ''}. Excess: {text.count(measured.excess)} of this kernel's "
+        f"{text.count(total)} {record.space.value} {measured.unit} ({text.percent(measured.excess, total)})."
     )
 
 

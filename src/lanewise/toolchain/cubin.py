@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 from lanewise.errors import CompileError
 from lanewise.records import KernelResources
-from lanewise.toolchain.elf import MACHINE_CUDA, Elf, NotElf
+from lanewise.toolchain.elf import MACHINE_CUDA, SHT_NOBITS, Elf, NotElf
 
 # Attributes of .nv.info sections.
 _REGISTERS, _FRAME, _STACK, _BARRIERS = 0x2F, 0x11, 0x12, 0x4C
 _KERNEL = 0x10  # in a symbol's st_other
-# On sm_90 and later each kernel's shared section begins with the part that the system keeps for itself.
-_RESERVED_SHARED = 1024
+# From sm_90 on a kernel's shared section (once it is linked) begins with the part that the system keeps for itself.
+_RESERVED_SHARED, _RESERVED_FROM = 1024, 90
+_UNKNOWN_STACK = 0xFFFFFFFF  # of kernels that call recursive functions
 
 
 class _Attribute(NamedTuple):
@@ -30,8 +31,11 @@ class _Attribute(NamedTuple):
 def resources(data: bytes) -> dict[str, KernelResources]:
     """Resources by kernel symbol, in the order of the symbol table. Spills are 0: machine code does not state them.
 
-    `local_bytes` is the stack of a thread with everything the kernel is known to call, `constant_bytes` the module's
-    `__constant__` variables. Raises CompileError for bytes that are not machine code of a GPU.
+    `local_bytes` is the stack of a thread with everything the kernel is known to call (its own frame where recursion
+    hides the depth), `constant_bytes` the module's `__constant__` variables. A card's `cudaFuncGetAttributes` gives the
+    same numbers (numRegs, sharedSizeBytes, localSizeBytes, constSizeBytes).
+
+    Raises CompileError for bytes that are not machine code of a GPU.
     """
     try:
         elf = Elf(data)
@@ -54,7 +58,8 @@ def _resources(elf: Elf) -> dict[str, KernelResources]:
             if index < len(names):
                 tables[attribute.code][names[index]] = value
     constant = elf.section(".nv.constant3")
-    reserved = _RESERVED_SHARED if elf.section(".nv.shared.reserved.0") is not None else 0
+    # The architecture's place in the flags changed with version 8 of the format.
+    arch = elf.flags >> 8 & 0xFF if elf.abi_version >= 8 else elf.flags & 0xFF
     found: dict[str, KernelResources] = {}
     for symbol in elf.symbols:
         name, text = symbol.name, elf.section(f".text.{symbol.name}")
@@ -62,11 +67,13 @@ def _resources(elf: Elf) -> dict[str, KernelResources]:
             continue
         attributes = _attributes(elf, f".nv.info.{name}")
         shared = elf.section(f".nv.shared.{name}")
+        reserved = _RESERVED_SHARED if arch >= _RESERVED_FROM and shared and shared.type == SHT_NOBITS else 0
+        stack = stacks.get(name, _UNKNOWN_STACK)
         barriers = next((a.value for a in attributes if a.code == _BARRIERS), text.flags >> 20 & 0x7F)
         found[name] = KernelResources(
             registers=registers.get(name, text.info >> 24),
             static_shared_bytes=max(shared.size - reserved, 0) if shared is not None else 0,
-            local_bytes=stacks.get(name, frames.get(name, 0)),
+            local_bytes=stack if stack != _UNKNOWN_STACK else frames.get(name, 0),
             constant_bytes=constant.size if constant is not None else 0,
             barriers=barriers,
         )

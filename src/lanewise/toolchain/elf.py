@@ -62,6 +62,7 @@ class Elf:
         if len(data) < 64 or data[4] != 2 or data[5] != 1:
             raise NotElf("not a 64-bit little-endian file")
         self.data = data
+        self.abi_version = data[8]
         (self.type, self.machine, _, self.entry, self._program_offset, self._section_offset, self.flags, _,
          self._program_size, self._program_count, self._section_size, self._section_count, self._names,
          ) = struct.unpack_from("<HHIQQQIHHHHHH", data, 16)  # fmt: skip

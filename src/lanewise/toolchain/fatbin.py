@@ -134,8 +134,22 @@ def choose_ptx(images: Sequence[FatbinEntry], arch: Arch) -> FatbinEntry | None:
 
 
 def choose_machine_code(images: Sequence[FatbinEntry], arch: Arch) -> FatbinEntry | None:
-    """The machine code made for exactly `arch`, or None."""
-    return next((image for image in images if image.kind is Kind.MACHINE_CODE and image.arch == arch), None)
+    """The machine code that a card of `arch` would load, or None.
+
+    Code runs on cards of the same major number and a minor number at least its own (CUDA C++ Programming Guide, binary
+    compatibility); code for one architecture or family only is taken for that very architecture.
+    """
+    usable = [
+        image
+        for image in images
+        if image.kind is Kind.MACHINE_CODE
+        and (image.arch == arch or (not image.arch.suffix and _same_major(image.arch, arch)))
+    ]
+    return max(usable, key=lambda image: (image.arch.number, image.arch.suffix), default=None)
+
+
+def _same_major(made_for: Arch, arch: Arch) -> bool:
+    return made_for.number // 10 == arch.number // 10 and made_for.number <= arch.number
 
 
 def no_ptx(images: Sequence[FatbinEntry], arch: Arch) -> LanewiseError:

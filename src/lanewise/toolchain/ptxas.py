@@ -66,11 +66,11 @@ def link(ptx_modules: Sequence[str], *, arch: str, options: Sequence[str] = ()) 
             data = output.read_bytes()
         cache.default().put("nvlink", key, data)
     final = cubin.resources(data)
-    return Assembled(data, {symbol: _with_spills(item, spills.get(symbol)) for symbol, item in final.items()})
+    return Assembled(data, {symbol: with_spills(item, spills.get(symbol)) for symbol, item in final.items()})
 
 
-def _with_spills(resources: KernelResources, text: KernelResources | None) -> KernelResources:
-    # Spills are in ptxas's text only; everything else is in the linked machine code.
+def with_spills(resources: KernelResources, text: KernelResources | None) -> KernelResources:
+    """The resources that machine code states, with the spills from those that ptxas's text states too."""
     if text is None:
         return resources
     return replace(resources, spill_store_bytes=text.spill_store_bytes, spill_load_bytes=text.spill_load_bytes)

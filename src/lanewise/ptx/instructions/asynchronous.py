@@ -1,0 +1,110 @@
+"""Asynchronous copies and tensor maps (PTX ISA 9.7.9.25 to 9.7.9.28, 9.7.13.16): known, not run yet."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lanewise.ptx.instructions.spec import InstructionSpec, group
+
+_entry = partial(group("Asynchronous copies"), destinations=0)
+_copy = partial(_entry, reason="asynchronous copies are not run yet")
+_bulk = partial(_entry, reason="bulk and tensor copies are not run yet")
+_map = partial(_entry, reason="tensor maps are not run yet")
+
+_REDUCE = "and|or|xor|add|inc|dec|min|max"
+_LOAD_MODE = "tile|tile::gather4|im2col|im2col::w|im2col::w::128?"
+
+SPECS: tuple[InstructionSpec, ...] = (
+    _copy(
+        "cp.async",
+        "9.7.9.25.3.1",
+        "Copy from global to shared memory",
+        None,
+        "ca|cg shared|shared::cta global HINT? PREFETCH? : [] [] u32 b32? b64?",
+    ),
+    _copy("cp.async.commit_group", "9.7.9.25.3.2", "Close a group of copies", None, ":"),
+    _copy("cp.async.wait_group", "9.7.9.25.3.3", "Wait for groups of copies", None, ": u32"),
+    _copy("cp.async.wait_all", "9.7.9.25.3.3", "Wait for all copies", None, ":"),
+    _copy(
+        "cp.async.mbarrier.arrive",
+        "9.7.13.15.14",
+        "Arrive when the copies are done",
+        None,
+        "noinc? shared|shared::cta? b64 : []",
+    ),
+    _bulk(
+        "cp.async.bulk",
+        "9.7.9.25.4.1",
+        "Copy a block of bytes",
+        None,
+        "shared::cta|shared::cluster global TX multicast::cluster? HINT? : [] [] u32 [] b64? b64?",
+        "shared::cluster shared::cta TX : [] [] u32 []",
+        "global shared::cta bulk_group HINT? cp_mask? : [] [] u32 b64? b64?",
+    ),
+    _bulk(
+        "cp.reduce.async.bulk",
+        "9.7.9.25.4.2",
+        "Reduce a block of values",
+        None,
+        f"shared::cluster shared::cta TX {_REDUCE} b32|u32|s32|b64|u64 : [] [] u32 []",
+        f"global shared::cta bulk_group HINT? {_REDUCE} HALF|b32|u32|s32|b64|u64|s64|f32|f64 : [] [] u32 b64?",
+        "global shared::cta bulk_group HINT? add noftz HALF : [] [] u32 b64?",
+    ),
+    _bulk("cp.async.bulk.prefetch", "9.7.9.25.4.3", "Prefetch a block of bytes", None, "L2 global HINT? : [] u32 b64?"),
+    _bulk(
+        "cp.async.bulk.tensor",
+        "9.7.9.25.5.2",
+        "Copy a box of a tensor",
+        None,
+        f"DIM shared::cta|shared::cluster global {_LOAD_MODE} TX multicast::cluster? GROUP? HINT? : [] [] [] ...",
+        "DIM global shared::cta tile|tile::scatter4|im2col_no_offs? bulk_group HINT? : [] [] b64?",
+    ),
+    _bulk(
+        "cp.reduce.async.bulk.tensor",
+        "9.7.9.25.5.3",
+        "Reduce a box of a tensor",
+        None,
+        f"DIM global shared::cta {_REDUCE} tile|im2col_no_offs? bulk_group HINT? : [] [] b64?",
+    ),
+    _bulk(
+        "cp.async.bulk.prefetch.tensor",
+        "9.7.9.25.5.4",
+        "Prefetch a box of a tensor",
+        None,
+        f"DIM L2 global {_LOAD_MODE} HINT? : [] ...",
+    ),
+    _bulk("cp.async.bulk.commit_group", "9.7.9.25.6.1", "Close a group of bulk copies", None, ":"),
+    _bulk("cp.async.bulk.wait_group", "9.7.9.25.6.2", "Wait for groups of bulk copies", None, "read? : u32"),
+    _bulk(
+        "multimem.cp.async.bulk",
+        "9.7.9.26",
+        "Copy a block of bytes to several GPUs",
+        None,
+        "global shared::cta bulk_group cp_mask? : [] [] u32 b64?",
+    ),
+    _bulk(
+        "multimem.cp.reduce.async.bulk",
+        "9.7.9.27",
+        "Reduce a block of values on several GPUs",
+        None,
+        f"global shared::cta bulk_group {_REDUCE} HALF|b32|u32|s32|b64|u64|s64|f32|f64 : [] [] u32",
+        "global shared::cta bulk_group add noftz HALF : [] [] u32",
+    ),
+    _map(
+        "tensormap.replace",
+        "9.7.9.28",
+        "Change a tensor map",
+        None,
+        "tile global_address|rank global|shared::cta? b1024 b32|b64 : [] b64",
+        "tile box_dim|global_dim|global_stride|element_stride global|shared::cta? b1024 b32|b64 : [] u32 b64",
+        "tile elemtype|interleave_layout|swizzle_mode|swizzle_atomicity|fill_mode global|shared::cta? b1024 b32|b64"
+        " : [] b64",
+    ),
+    _map(
+        "tensormap.cp_fenceproxy",
+        "9.7.13.16",
+        "Copy a tensor map with a fence",
+        None,
+        "global shared::cta tensormap::generic release SCOPE sync aligned : [] [] u32",
+    ),
+)

@@ -1,0 +1,299 @@
+"""What the table says of one instruction, and how a written instruction is matched with it.
+
+A form is written as in the PTX ISA's syntax lines, in short: `"RND? ftz? sat? f32 : T T T"`. Before the colon are the
+modifiers: alternatives are joined by `|`, a word in capitals is one of the sets below, `?` marks what may be missing.
+Their order does not matter, except that types stay in order (so does ptxas read them). After the colon are the
+operands, results first:
+
+    T, T0, T1, T2   the last, first, second, third type among the modifiers;  W  the last type, twice as wide
+    u32, pred, ...  that type;  X|pred  a pair, of which the second may be missing
+    V               T, or a vector of T where `.v2`, `.v4` or `.v8` is among the modifiers
+    {}              a vector in braces: equal parts of T
+    []              an address;  &  a label, function or table
+    ...             anything from here on
+
+A `?` after an operand: it may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from lanewise.ptx.syntax import (
+    TYPE_BITS,
+    Address,
+    Float,
+    Instruction,
+    Integer,
+    Negated,
+    Operand,
+    PairOperand,
+    Register,
+    Sink,
+    Special,
+    SubWord,
+    Symbol,
+    TensorAddress,
+    VectorOperand,
+)
+
+INTEGERS = "u16|u32|u64|s16|s32|s64"
+BITS = "b16|b32|b64"
+
+# Sets of modifiers that many forms share.
+SETS: dict[str, str] = {
+    "INT": INTEGERS,
+    "INT32": "u32|s32",
+    "INT3264": "u32|s32|u64|s64",
+    "BITS": BITS,
+    "CONVERTIBLE": "u8|s8|" + INTEGERS,
+    "FLOAT": "f16|bf16|f32|f64",
+    "RND": "rn|rz|rm|rp",
+    "IRND": "rni|rzi|rmi|rpi",
+    "BOOL": "and|or|xor",
+    "COMPARE": "eq|ne|lt|le|gt|ge|lo|ls|hi|hs",
+    "FCOMPARE": "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan",
+    "VEC": "v2|v4|v8",
+    "MEMORY": "b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64",
+    "SCOPE": "cta|cluster|gpu|sys",
+    "SHARED": "shared|shared::cta|shared::cluster",
+    "EVICT1": "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate",
+    "EVICT2": "L2::evict_normal|L2::evict_first|L2::evict_last",
+    "HINT": "L2::cache_hint",
+    "PREFETCH": "L2::64B|L2::128B|L2::256B",
+    "MODE": "clamp|wrap",
+    "GROUP": "cta_group::1|cta_group::2",
+    "HALF": "f16|bf16",
+    "PACKED": "f16x2|bf16x2",
+    "ATOMIC": "b32|b64|u32|u64|s32|s64|f32|f64",
+    "POLICY1": "L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged",
+    "POLICY2": "L2::evict_first|L2::evict_unchanged",
+    "MULTIMEM": "b32|b64|u32|u64|s32|s64|f16|f16x2|bf16|bf16x2|f32|f64|e5m2|e5m2x2|e5m2x4|e4m3|e4m3x2|e4m3x4",
+    "TX": "mbarrier::complete_tx::bytes",
+    "DIM": "1d|2d|3d|4d|5d",
+    "F8F6F4": "e4m3|e5m2|e3m2|e2m3|e2m1",
+}
+
+_VECTOR_SIZES = {"v2": 2, "v4": 4, "v8": 8}
+
+
+class Status(StrEnum):
+    SUPPORTED = "supported"
+    UNSUPPORTED = "unsupported"
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    words: frozenset[str]
+    optional: bool
+
+
+def _parse_slot(text: str) -> _Slot:
+    optional = text.endswith("?")
+    words: set[str] = set()
+    for word in text.removesuffix("?").split("|"):
+        words.update(SETS[word].split("|") if word in SETS else [word])
+    return _Slot(frozenset(words), optional)
+
+
+@dataclass(frozen=True, slots=True)
+class _OperandPattern:
+    type: str
+    kind: str  # value, pair, vector, maybe-vector, address, code
+    optional: bool
+
+    def fits(self, operand: Operand, modifiers: tuple[str, ...], *, destination: bool) -> bool:
+        if self.kind == "address":
+            return isinstance(operand, Address | TensorAddress)
+        if self.kind == "code":
+            return isinstance(operand, Symbol | Register)
+        if self.kind == "vector":
+            return isinstance(operand, VectorOperand)
+        if self.kind == "maybe-vector":
+            count = next((_VECTOR_SIZES[word] for word in modifiers if word in _VECTOR_SIZES), 1)
+            if count > 1:
+                return isinstance(operand, VectorOperand) and len(operand.elements) == count
+        if self.kind == "pair" and isinstance(operand, PairOperand):
+            return isinstance(operand.first, Register | Sink) and isinstance(operand.second, Register | Sink)
+        if destination:
+            return isinstance(operand, Register | Sink | SubWord)
+        return isinstance(operand, Register | Special | Integer | Float | Symbol | Negated | SubWord)
+
+
+def _parse_operand(text: str) -> _OperandPattern:
+    optional = text.endswith("?")
+    text = text.removesuffix("?")
+    if text == "[]":
+        return _OperandPattern("u64", "address", optional)
+    if text == "&":
+        return _OperandPattern("u64", "code", optional)
+    if text == "{}":
+        return _OperandPattern("PART", "vector", optional)
+    if text == "V":
+        return _OperandPattern("T", "maybe-vector", optional)
+    first, _, second = text.partition("|")
+    return _OperandPattern(first, "pair" if second else "value", optional)
+
+
+def _wider(ptx_type: str) -> str:
+    return f"{ptx_type[0]}{2 * TYPE_BITS[ptx_type]}"
+
+
+@dataclass(frozen=True)
+class Form:
+    """One syntax line of an instruction: `text` as explained at the top of this file."""
+
+    text: str
+
+    @cached_property
+    def slots(self) -> tuple[_Slot, ...]:
+        return tuple(_parse_slot(word) for word in _split(self.text)[0].split())
+
+    @cached_property
+    def _operands(self) -> tuple[_OperandPattern, ...]:
+        return tuple(_parse_operand(word) for word in self._operand_text.split() if word != "...")
+
+    @property
+    def _operand_text(self) -> str:
+        return _split(self.text)[1]
+
+    @cached_property
+    def open_ended(self) -> bool:
+        return "..." in self._operand_text
+
+    def takes(self, modifiers: tuple[str, ...]) -> bool:
+        """Whether these modifiers are this form's: each one in a slot of its own, no required slot empty."""
+        free = list(self.slots)
+        for modifier in modifiers:
+            for index, slot in enumerate(free):
+                if modifier in slot.words:
+                    del free[index]
+                    break
+            else:
+                return False
+        return all(slot.optional for slot in free)
+
+    def fits(self, instruction: Instruction, destinations: int) -> bool:
+        """Whether the operands are those of this form, by number and kind."""
+        operands, patterns = instruction.operands, self._operands
+        if len(operands) > len(patterns) and not self.open_ended:
+            return False
+        if any(not pattern.optional for pattern in patterns[len(operands) :]):
+            return False
+        return all(
+            pattern.fits(operand, instruction.modifiers, destination=index < destinations)
+            for index, (pattern, operand) in enumerate(zip(patterns, operands, strict=False))
+        )
+
+    def types(self, instruction: Instruction) -> tuple[str, ...]:
+        """The PTX type of each operand."""
+        named = instruction.types
+        found: list[str] = []
+        for index, operand in enumerate(instruction.operands):
+            text = self._operands[index].type if index < len(self._operands) else "b32"
+            if text == "T":
+                text = named[-1]
+            elif text == "W":
+                text = _wider(named[-1])
+            elif text in ("T0", "T1", "T2"):
+                text = named[int(text[1])]
+            elif text == "PART":
+                count = len(operand.elements) if isinstance(operand, VectorOperand) else 1
+                text = f"b{TYPE_BITS[named[-1]] // max(count, 1)}"
+            found.append(text)
+        return tuple(found)
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Modifiers and operands of a form; `::` belongs to a modifier."""
+    modifiers, _, operands = text.partition(" : ") if " : " in text else (text.removesuffix(":"), "", "")
+    return modifiers.removeprefix(": "), operands
+
+
+@dataclass(frozen=True)
+class InstructionSpec:
+    """One instruction of the table.
+
+    `opcode` is the name as the PTX ISA writes it, fixed modifiers included (`bar.warp.sync`). `lowering` names the
+    function that translates it (`"integer.add"`); None where this version cannot run it, with the `reason`.
+    `elementwise`: each lane's result depends on that lane's operands alone. `destinations`: how many leading operands
+    are results. `convergence` is its effect on control flow: none, branch, exit, call, barrier (of a block), warp.
+    """
+
+    opcode: str
+    title: str
+    group: str
+    section: str
+    forms: tuple[Form, ...]
+    lowering: str | None = None
+    elementwise: bool = False
+    destinations: int = 1
+    convergence: str = "none"
+    reason: str | None = None
+
+    @property
+    def status(self) -> Status:
+        return Status.SUPPORTED if self.lowering else Status.UNSUPPORTED
+
+    @property
+    def word(self) -> str:
+        """The opcode proper: the first dotted part."""
+        return self.opcode.partition(".")[0]
+
+    def form(self, instruction: Instruction) -> Form | None:
+        """The form that a written instruction has; None where it has none of this instruction's."""
+        for form in self.forms:
+            if form.takes(instruction.modifiers) and form.fits(instruction, self.destinations):
+                return form
+        return None
+
+    def operand_types(self, instruction: Instruction) -> tuple[str, ...]:
+        """The PTX type of each operand, results first: ("s64", "s32", "s32") for mul.wide.s32. Addresses are u64.
+
+        An element's type for vectors; the first one's type for pairs. Raises ValueError for another instruction.
+        """
+        form = self.form(instruction)
+        if form is None:
+            raise ValueError(f"'{instruction.name}' is no form of {self.opcode}")
+        return form.types(instruction)
+
+
+SpecMaker = Callable[..., InstructionSpec]
+
+
+def group(name: str) -> SpecMaker:
+    """A function that makes the entries of one group: `entry(opcode, section, title, lowering, *forms, ...)`.
+
+    Modifiers in the opcode are part of every form (`fixed` says them where alternatives exist).
+    """
+
+    def entry(
+        opcode: str,
+        section: str,
+        title: str,
+        lowering: str | None,
+        *forms: str,
+        fixed: str | None = None,
+        reason: str | None = None,
+        elementwise: bool = False,
+        destinations: int = 1,
+        convergence: str = "none",
+    ) -> InstructionSpec:
+        words = " ".join(opcode.split(".")[1:]) if fixed is None else fixed
+        return InstructionSpec(
+            opcode=opcode,
+            title=title,
+            group=name,
+            section=section,
+            forms=tuple(Form(f"{words} {form}".strip()) for form in forms),
+            lowering=lowering,
+            elementwise=elementwise,
+            destinations=destinations,
+            convergence=convergence,
+            reason=reason,
+        )
+
+    return entry

@@ -1,0 +1,158 @@
+"""The words and numbers of a report, one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import access
+
+from lanewise.records import Access, Pattern, SourceLine, Space
+from lanewise.report import text
+from lanewise.report.excerpt import place
+from lanewise.report.judge import (
+    Weight,
+    access_weight,
+    bank_words,
+    conflict_words,
+    lane_words,
+    pattern_words,
+    type_words,
+)
+
+
+def shared(per_request: float, ideal: float, *, stride: int | None = None, opcode: str = "ld.shared.f32") -> Access:
+    return access("a.cu", 1, opcode, "t", 10, per_request, ideal, Pattern.STRIDED, stride=stride)
+
+
+def of_global(per_request: float, ideal: float) -> Access:
+    return access("a.cu", 1, "ld.global.f32", "a", 100, per_request, ideal, Pattern.SCATTERED)
+
+
+@pytest.mark.parametrize(
+    ("total", "requests", "words"),
+    [(128, 32, "4"), (9, 2, "4.5"), (1, 3, "0.33"), (3999, 1000, "~4"), (1, 1000, "<0.01"), (0, 5, "0"), (5, 0, "-")],
+)
+def test_a_count_per_request_never_claims_a_whole_number_that_it_is_not(total: int, requests: int, words: str) -> None:
+    assert text.per(total, requests) == words
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "words"),
+    [(1, 4, "25%"), (1, 10_000, "<1%"), (9_999, 10_000, ">99%"), (0, 5, "0%"), (5, 5, "100%"), (0, 0, "0%")],
+)
+def test_percent_is_0_or_100_only_where_it_is(part: int, whole: int, words: str) -> None:
+    assert text.percent(part, whole) == words
+
+
+@pytest.mark.parametrize(
+    ("demangled", "name"),
+    [
+        ("gemm", "gemm"),
+        ("gemm(float const*, int)", "gemm"),
+        ("void gemm<32, float>(float*)", "gemm<32, float>"),
+        ("void k<void (*)(int)>(void (*)(int))", "k<void (*)(int)>"),
+        ("(anonymous namespace)::k(int*)", "(anonymous namespace)::k"),
+        ("void k<main::{lambda(int)#1}>(main::{lambda(int)#1})", "k<main::{lambda(int)#1}>"),
+    ],
+)
+def test_kernel_names_lose_their_parameters(demangled: str, name: str) -> None:
+    assert text.kernel_name(demangled) == name
+
+
+def test_long_names_lose_their_template_arguments_first() -> None:
+    assert text.shorten("reduce<Policy<int, 4>, Sum>", 30) == "reduce<Policy<int, 4>, Sum>"
+    assert text.shorten("reduce<Policy<int, 4>, Sum>", 25) == "reduce<Policy<..>, Sum>"
+    assert text.shorten("reduce<Policy<int, 4>, Sum>", 12) == "reduce<..>"
+    assert text.shorten("reduce<Policy<int, 4>, Sum>", 8) == "reduc..."
+
+
+@given(st.text(), st.integers(10, 200))
+def test_any_name_is_made_harmless_and_fits(name: str, width: int) -> None:
+    shown = text.shorten(text.kernel_name(name), width)
+    assert len(shown) <= width
+    assert all(letter.isprintable() for letter in shown)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "width", "words"),
+    [
+        ("ld.global.nc.f32", 32, "f32"),
+        ("ld.global.v4.f32", 128, "4 x f32"),
+        ("st.global.v2.b64", 128, "2 x 64-bit"),
+        ("ld.shared.b32", 32, "32-bit"),
+        ("ld.shared::cta.u8", 8, "u8"),
+        ("atom.global.add.noftz.f16x2", 32, "f16x2"),
+        ("red.relaxed.sys.global.add.s64", 64, "s64"),
+        ("red.global.add.noftz.bf16", 16, "bf16"),
+        ("atom.shared.cas.b128", 128, "128-bit"),
+    ],
+)
+def test_types_are_named_as_ptx_names_them(opcode: str, width: int, words: str) -> None:
+    assert type_words(replace(of_global(4, 4), opcode=opcode, width_bits=width)) == words
+
+
+def test_conflicts_are_wavefronts_over_ideal() -> None:
+    assert conflict_words(shared(32, 1)) == "32-way conflict"
+    assert conflict_words(shared(3.4, 1)) == "3.4-way conflict"
+    assert conflict_words(shared(8, 4, opcode="ld.shared.v4.f32")) == "2-way conflict"
+    assert conflict_words(shared(4, 4, opcode="ld.shared.v4.f32")) == ""
+    assert conflict_words(of_global(32, 4)) == ""
+
+
+def test_banks_are_explained_where_the_stride_alone_decides_them() -> None:
+    assert bank_words(shared(4, 1, stride=16)) == "lanes 8 apart meet in one bank"
+    assert bank_words(shared(32, 1, stride=128)) == "all 32 lanes meet in one bank"
+    assert bank_words(shared(2, 1, stride=-8)) == "lanes 16 apart meet in one bank"
+    assert bank_words(shared(1, 1, stride=132)) == ""
+    assert bank_words(shared(3, 1, stride=16)) == ""  # not what the stride alone would give
+    assert bank_words(shared(2, 1)) == ""
+
+
+def test_patterns_in_words() -> None:
+    scattered = of_global(32, 4)
+    assert pattern_words(scattered) == "scattered"
+    assert pattern_words(replace(scattered, pattern=Pattern.STRIDED, stride_bytes=8192)) == "strided by 8,192 bytes"
+    assert pattern_words(replace(scattered, pattern=Pattern.STRIDED)) == "strided"
+    assert pattern_words(replace(scattered, pattern=None)) == ""
+    assert pattern_words(replace(of_global(4, 4), pattern=Pattern.CONTIGUOUS)) == "contiguous"
+    assert pattern_words(replace(of_global(5, 4), pattern=Pattern.CONTIGUOUS)) == "contiguous, off sector boundaries"
+
+
+def test_lanes_are_said_where_a_quarter_is_idle() -> None:
+    assert lane_words(replace(of_global(1, 1), threads_on=100)) == "1 of 32 lanes"
+    assert lane_words(replace(of_global(1, 1), threads_on=2400)) == "24 of 32 lanes"
+    assert lane_words(replace(of_global(1, 1), threads_on=2500)) == ""
+
+
+@pytest.mark.parametrize(
+    ("per_request", "ideal", "kernel_total", "weight"),
+    [
+        (4, 4, 400, Weight.FINE),
+        (4.3, 4, 430, Weight.FINE),
+        (5, 4, 500, Weight.POOR),
+        (8, 4, 800, Weight.BAD),
+        (8, 4, 1_000_000, Weight.POOR),
+        (5, 0, 500, Weight.BAD),
+    ],
+)
+def test_weight(per_request: float, ideal: float, kernel_total: int, weight: Weight) -> None:
+    assert access_weight(of_global(per_request, ideal), {Space.GLOBAL: kernel_total}) is weight
+
+
+def test_an_access_stands_at_the_users_line() -> None:
+    kernel = SourceLine("k.cu", 20)
+    helper = SourceLine("k.cu", 5, inlined_at=kernel)
+    here = replace(of_global(4, 4), file="k.cu", line=7)
+
+    def shown(**change: object) -> tuple[str | None, int | None, str]:
+        at = place(replace(here, **change))  # type: ignore[arg-type]
+        return at.file, at.line, at.via
+
+    assert shown() == ("k.cu", 7, "")
+    assert shown(inlined_at=kernel) == ("k.cu", 7, "called from line 20")
+    assert shown(file="/usr/include/atomic.hpp", inlined_at=kernel) == ("k.cu", 20, "in atomic.hpp:7")
+    assert shown(file="/usr/include/atomic.hpp", inlined_at=helper) == ("k.cu", 5, "in atomic.hpp:7")
+    assert shown(file=None, line=None) == (None, None, "")
