@@ -36,7 +36,7 @@ REFERENCES: dict[str, Callable[[int], Reference]] = {
     "mad.wide": lambda w: lambda a, b, c: a * b + c,
     "sad": lambda w: lambda a, b, c: abs(a - b) + c,
     "div": lambda w: lambda a, b: truncated(a, b) if b else -1,
-    "rem": lambda w: lambda a, b: a - b * truncated(a, b) if b else a,
+    "rem": lambda w: lambda a, b: a - b * truncated(a, b) if b else -1,
     "min": lambda w: min,
     "max": lambda w: max,
     "neg": lambda w: lambda a: -a,

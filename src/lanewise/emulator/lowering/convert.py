@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanewise.emulator.ir import Elementwise, Value
 from lanewise.emulator.lowering.common import is_float, is_signed, saturate
 from lanewise.emulator.lowering.floats import canonical, flush, saturate_unit
-from lanewise.emulator.lowering.rounding import FORMATS, double_to_single, integer_to_double, narrow
+from lanewise.emulator.lowering.rounding import FORMATS, Format, double_to_single, integer_to_double, narrow
 from lanewise.ptx.syntax import TYPE_BITS, Instruction
 
 _INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
@@ -40,8 +40,9 @@ def _convert(e: Elementwise, ins: Instruction, to: str, source: str, a: Value) -
     if not is_float(source):
         return _from_integer(e, ins, to, source, a)
     value = widen(e, a, source)
-    if ins.has("ftz") and source == "f32":
-        value = flush(e, value)
+    # On the card .ftz has no effect on conversions to f16.
+    if ins.has("ftz") and source == "f32" and to != "f16":
+        value = canonical(e, flush(e, value))
     if not is_float(to):
         return _to_integer(e, ins, to, source, value)
     return _to_float(e, ins, to, source, value)
@@ -124,20 +125,43 @@ def _to_float(e: Elementwise, ins: Instruction, to: str, source: str, value: Val
     if to == "f64":
         return e.as_int(e.cast("fpext", value, "double"))
     if to == "f32":
-        result = double_to_single(e, value, _mode(ins, "rn")) if value.type == "double" else value
-        result = canonical(e, result) if source != "f32" or ins.has("relu") else result
-        return e.as_int(flush(e, result) if ins.has("ftz") else result)
+        if value.type == "double":
+            return e.as_int(_double_to_single(e, ins, value))
+        changes_nan = integral is not None or source == "f16"  # other conversions to f32 move bits
+        return e.as_int(canonical(e, value) if changes_nan else value)
     if value.type == "double":
         value = double_to_single(e, value, "odd")
     rounding = _mode(ins, "rn")
-    if to == "f16" and rounding == "rn" and not ins.has("satfinite"):
+    if to == "f16" and rounding == "rn" and source != "f64" and not ins.has("satfinite"):
         half = e.cast("fptrunc", value, "half")
         return e.select(e.is_nan(value), e.const("i16", FORMATS["f16"].nan), e.as_int(half))
     form = FORMATS[to]
     code = narrow(e, value, form, rounding, finite=ins.has("satfinite") or form.largest == form.infinity)
+    if source == "f64" or rounding == "rna":
+        code = e.select(e.is_nan(value), _cut_nan(e, value, form), code)
     if to == "tf32":
         return e.op("shl", code, e.const("i32", 13))
     return e.resize(code, f"i{TYPE_BITS[to]}")
+
+
+def _double_to_single(e: Elementwise, ins: Instruction, value: Value) -> Value:
+    """Rounded once. With `.ftz` a result is tiny by its size rounded as if exponents had no limit."""
+    mode = _mode(ins, "rn")
+    result = double_to_single(e, value, mode)
+    if not ins.has("ftz"):
+        return result
+    scaled = double_to_single(e, e.op("fmul", value, e.const("double", 2.0**64)), mode)
+    tiny = e.fcmp("olt", e.intrinsic("fabs", scaled), e.const("float", 2.0 ** (64 - 126)))
+    return e.select(tiny, e.intrinsic("copysign", e.const("float", 0.0), result), result)
+
+
+def _cut_nan(e: Elementwise, value: Value, form: Format) -> Value:
+    """The NaN of an f32 cut to a narrower format, sign and payload kept."""
+    bits = e.as_int(value)
+    code = e.op("lshr", e.op("and", bits, e.const("i32", 0x7FFF_FFFF)), e.const("i32", 23 - form.mantissa))
+    code = e.op("and", code, e.const("i32", (1 << form.mantissa) - 1))
+    sign = e.op("shl", e.op("lshr", bits, e.const("i32", 31)), e.const("i32", form.bits))
+    return e.op("or", e.op("or", code, sign), e.const("i32", form.infinity))
 
 
 def cvt_pack(e: Elementwise, ins: Instruction, a: Value, b: Value, *c: Value) -> Value:

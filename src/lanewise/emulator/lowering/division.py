@@ -31,6 +31,12 @@ def quotient(e: Elementwise, a: Value, b: Value, *, signed: bool) -> Value:
     return e.select(zero, e.const(a.type, -1), whole)
 
 
+def remainder(e: Elementwise, a: Value, b: Value, *, signed: bool) -> Value:
+    """The remainder of `quotient`, with the sign of a. A zero divisor gives all ones."""
+    rest = e.op("sub", a, e.op("mul", quotient(e, a, b, signed=signed), b))
+    return e.select(e.icmp("eq", b, e.const(b.type, 0)), e.const(a.type, -1), rest)
+
+
 def _divide(e: Elementwise, a: Value, b: Value, *, signed: bool) -> Value:
     if e.lanes == 1:
         return e.op("sdiv" if signed else "udiv", a, b)

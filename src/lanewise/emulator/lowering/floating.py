@@ -50,7 +50,8 @@ def _scalar(
 
 def _arithmetic(e: Elementwise, ins: Instruction, operation: str, *operands: Value) -> Value:
     def function(inner: Elementwise, *floats: Value) -> Value:
-        return rounded(inner, operation, rounding_of(ins), *floats)
+        result = rounded(inner, operation, rounding_of(ins), *floats)
+        return _canonical_single(inner, result) if operation in ("fdiv", "sqrt") else result
 
     return compute(e, ins, function, *operands)
 
@@ -84,7 +85,7 @@ def div(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:
             inner.fcmp("olt", magnitude, inner.const("float", float("inf"))),
         )
         zero = inner.intrinsic("copysign", inner.const("float", 0.0), y)
-        return inner.select(huge, inner.op("fmul", x, zero), inner.op("fdiv", x, y))
+        return canonical(inner, inner.select(huge, inner.op("fmul", x, zero), inner.op("fdiv", x, y)))
 
     return compute(e, ins, function, a, b)
 
@@ -93,7 +94,7 @@ def rcp(e: Elementwise, ins: Instruction, a: Value) -> Value:
     def function(inner: Elementwise, x: Value) -> Value:
         if ins.has("approx") and ins.type == "f64":
             return _gross(inner, lambda y: inner.op("fdiv", inner.const("double", 1.0), y), x)
-        return rounded(inner, "fdiv", rounding_of(ins), inner.const(x.type, 1.0), x)
+        return _canonical_single(inner, rounded(inner, "fdiv", rounding_of(ins), inner.const(x.type, 1.0), x))
 
     return compute(e, ins, function, a)
 
@@ -111,7 +112,7 @@ def rsqrt(e: Elementwise, ins: Instruction, a: Value) -> Value:
     def function(inner: Elementwise, x: Value) -> Value:
         if ins.has("ftz") and ins.type == "f64":
             return _gross(inner, lambda y: inverse_root(inner, y), x)
-        return inverse_root(inner, x)
+        return _canonical_single(inner, inverse_root(inner, x))
 
     return compute(e, ins, function, a)
 
@@ -127,11 +128,24 @@ def _gross(e: Elementwise, function: Callable[[Value], Value], a: Value) -> Valu
 
 
 def abs(e: Elementwise, ins: Instruction, a: Value) -> Value:
-    return compute(e, ins, lambda inner, x: inner.intrinsic("fabs", x), a)
+    return compute(e, ins, lambda inner, x: _sign_change(inner, x, inner.intrinsic("fabs", x)), a)
 
 
 def neg(e: Elementwise, ins: Instruction, a: Value) -> Value:
-    return compute(e, ins, lambda inner, x: inner.unary("fneg", x), a)
+    return compute(e, ins, lambda inner, x: _sign_change(inner, x, inner.unary("fneg", x)), a)
+
+
+def _sign_change(e: Elementwise, a: Value, result: Value) -> Value:
+    """A NaN keeps its sign: the canonical one in f32, the operand made quiet in f64."""
+    if a.type == "float":
+        return canonical(e, result)
+    quiet = e.op("or", e.as_int(a), e.const("i64", 1 << 51))
+    return e.as_float(e.select(e.is_nan(a), quiet, e.as_int(result)), a.type)
+
+
+def _canonical_single(e: Elementwise, a: Value) -> Value:
+    """The canonical NaN of f32; f64 keeps its payload."""
+    return canonical(e, a) if a.type == "float" else a
 
 
 def min(e: Elementwise, ins: Instruction, *operands: Value) -> Value:
@@ -156,7 +170,8 @@ def extreme(e: Elementwise, ins: Instruction, operation: str, *floats: Value) ->
         sign = e.as_int(floats[0])
         for operand in floats[1:]:
             sign = e.op("xor", sign, e.as_int(operand))
-        return e.intrinsic("copysign", _fold(e, ins, operation, *magnitudes), e.as_float(sign, floats[0].type))
+        result = _fold(e, ins, operation, *magnitudes)
+        return canonical(e, e.intrinsic("copysign", result, e.as_float(sign, floats[0].type)))
     if ins.has("abs"):
         floats = tuple(e.intrinsic("fabs", operand) for operand in floats)
     return _fold(e, ins, operation, *floats)
@@ -183,7 +198,7 @@ _CLASSES = {
     "finite": 0x1F8,
     "number": 0x3FC,
     "notanumber": 0x003,
-    "normal": 0x108,
+    "normal": 0x168,  # zeros too, as the card says
     "subnormal": 0x090,
 }
 

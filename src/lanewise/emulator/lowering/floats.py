@@ -1,8 +1,10 @@
 """What the floating-point lowerings share: subnormal flushing, saturation, canonical NaN, rounding modes.
 
-NaN: PTX gives 0x7fffffff for every f32 NaN result and 0x7fff for f16 and bf16. Here instructions that choose or
-convert give those bits; add, sub, mul, fma, div and sqrt give *a* NaN with the CPU's bits, since fixing them up would
-cost as much as the arithmetic.
+NaN: the card gives 0x7fffffff for every f32 NaN result, 0x7fff for f16 and bf16, and keeps an operand's payload in
+f64. So it is here, but for f32 add, sub, mul and fma: they give *a* NaN with the CPU's bits, since fixing it up would
+cost as much as the arithmetic. Of several NaN operands, the CPU may pick another one's payload than the card.
+
+`.ftz`: a product just below the least normal number that rounds up to it stays; the card flushes it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from lanewise.emulator.ir import Elementwise, Emitter, Value, bits_of
 from lanewise.ptx.syntax import Instruction
 
 LLVM_FLOAT = {"f16": "half", "f32": "float", "f64": "double"}
-CANONICAL_NAN = {"half": 0x7FFF, "float": 0x7FFFFFFF, "double": 0xFFF8_0000_0000_0000}
+CANONICAL_NAN = {"half": 0x7FFF, "float": 0x7FFF_FFFF, "double": 0xFFF8_0000_0000_0000}
 _EXPONENT_MASK = {"half": 0x7C00, "bfloat": 0x7F80, "float": 0x7F80_0000, "double": 0x7FF0_0000_0000_0000}
 _DIRECTED = ("rz", "rm", "rp")
 # The encoding of llvm.set.rounding.
@@ -44,10 +46,9 @@ def saturate_unit(e: Elementwise, a: Value) -> Value:
 
 
 def canonical(e: Elementwise, a: Value) -> Value:
-    """Every NaN as PTX's canonical one."""
+    """Every NaN as PTX's canonical one (chosen among integers: LLVM takes float NaNs for equal)."""
     bits = e.const(f"i{bits_of(a.type)}", CANONICAL_NAN[a.type])
-    nan = e.as_float(bits, a.type)
-    return e.select(e.is_nan(a), nan, a)
+    return e.as_float(e.select(e.is_nan(a), bits, e.as_int(a)), a.type)
 
 
 _OPERATIONS = {"fadd": 2, "fsub": 2, "fmul": 2, "fdiv": 2, "fma": 3, "sqrt": 1}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lanewise.emulator.ir import Elementwise, Value, bits_of
+from lanewise.emulator.ir import Elementwise, Value
 from lanewise.emulator.lowering import approximate, floating
 from lanewise.emulator.lowering.common import by_parts
 from lanewise.emulator.lowering.convert import widen
@@ -29,13 +29,23 @@ def _compute(e: Elementwise, ins: Instruction, function: Callable[..., Value], *
         result = function(inner, *(widen(inner, part, kind) for part in parts))
         if ins.has("sat"):
             result = saturate_unit(inner, result)
+        if ins.has("ftz"):
+            result = _flush_tiny(inner, result, kind)
         bits = round_to(inner, result, kind)
         if ins.has("relu"):
             # Negative results, -0 too, are +0. NaN is positive here and stays.
             bits = inner.intrinsic("smax", bits, inner.const("i16", 0))
-        return flush_bits(inner, bits, _LLVM[kind]) if ins.has("ftz") else bits
+        return bits
 
     return by_parts(e, "i16", one, *operands) if ins.type.endswith("x2") else one(e, *operands)
+
+
+def _flush_tiny(e: Elementwise, a: Value, kind: str) -> Value:
+    """Results to zero that rounded to the type's precision, exponents without limit, are below the least normal."""
+    form = FORMATS[kind]
+    least = e.const("float", 2.0**form.smallest_exponent * (1 - 2.0 ** -(form.mantissa + 2)))
+    zero = e.intrinsic("copysign", e.const("float", 0.0), a)
+    return e.select(e.fcmp("olt", e.intrinsic("fabs", a), least), zero, a)
 
 
 def round_to(e: Elementwise, a: Value, kind: str) -> Value:
@@ -109,23 +119,11 @@ def _fma_to_odd(e: Elementwise, a: Value, b: Value, c: Value) -> Value:
 
 
 def neg(e: Elementwise, ins: Instruction, a: Value) -> Value:
-    """The sign flipped."""
-    return _signs(e, ins, a, "xor", 0x8000)
+    return _compute(e, ins, lambda inner, x: inner.unary("fneg", x), a)
 
 
 def abs(e: Elementwise, ins: Instruction, a: Value) -> Value:
-    """The sign cleared."""
-    return _signs(e, ins, a, "and", 0x7FFF)
-
-
-def _signs(e: Elementwise, ins: Instruction, a: Value, opcode: str, mask: int) -> Value:
-    if ins.has("ftz"):
-        kind = _LLVM[ins.type.removesuffix("x2")]
-        if ins.type.endswith("x2"):
-            a = by_parts(e, "i16", lambda inner, part: flush_bits(inner, part, kind), a)
-        else:
-            a = flush_bits(e, a, kind)
-    return e.op(opcode, a, e.const(a.type, mask | mask << 16 if bits_of(a.type) == 32 else mask))
+    return _compute(e, ins, lambda inner, x: inner.intrinsic("fabs", x), a)
 
 
 def min(e: Elementwise, ins: Instruction, *operands: Value) -> Value:

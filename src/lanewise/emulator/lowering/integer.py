@@ -12,7 +12,7 @@ from lanewise.emulator.lowering.common import (
     maximum,
     minimum,
 )
-from lanewise.emulator.lowering.division import quotient
+from lanewise.emulator.lowering.division import quotient, remainder
 from lanewise.ptx.syntax import Instruction
 
 
@@ -100,8 +100,8 @@ def div(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:
 
 
 def rem(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:
-    """Remainder with the sign of the dividend. By zero: the dividend."""
-    return e.op("sub", a, e.op("mul", quotient(e, a, b, signed=is_signed(ins.type)), b))
+    """Remainder with the sign of the dividend. By zero: all ones, as the card gives."""
+    return remainder(e, a, b, signed=is_signed(ins.type))
 
 
 def abs(e: Elementwise, ins: Instruction, a: Value) -> Value:
@@ -189,11 +189,9 @@ def brev(e: Elementwise, ins: Instruction, a: Value) -> Value:
 
 
 def bfe(e: Elementwise, ins: Instruction, a: Value, position: Value, length: Value) -> Value:
-    """A field of at most 255 bits at a position of at most 255, zero or sign extended by the field's top bit (the
-    sign of `a` where the field reaches beyond it)."""
+    """A field, zero or sign extended by its top bit (the sign of `a` where the field reaches beyond it)."""
     width = bits_of(a.type)
-    byte = e.const("i32", 0xFF)
-    position, length = e.op("and", position, byte), e.op("and", length, byte)
+    position, length = _field_place(e, width, position, length)
     limit = e.const("i32", width - 1)
     if not is_signed(ins.type):
         inside = e.icmp("ult", position, e.const("i32", width))
@@ -208,6 +206,12 @@ def bfe(e: Elementwise, ins: Instruction, a: Value, position: Value, length: Val
     return e.select(e.icmp("eq", length, e.const("i32", 0)), e.const(a.type, 0), field)
 
 
+def _field_place(e: Elementwise, width: int, *places: Value) -> list[Value]:
+    """Position and length of a field. Above 255 they are undefined in PTX; the card takes the low byte in 32-bit
+    instructions and all of it in 64-bit ones."""
+    return [e.op("and", place, e.const("i32", 0xFF)) if width == 32 else place for place in places]
+
+
 def _low_mask(e: Elementwise, length: Value, element: str) -> Value:
     """`length` low bits set; all of them where length reaches the width."""
     width = bits_of(element)
@@ -219,8 +223,7 @@ def _low_mask(e: Elementwise, length: Value, element: str) -> Value:
 def bfi(e: Elementwise, ins: Instruction, a: Value, b: Value, position: Value, length: Value) -> Value:
     """The low `length` bits of a replace those of b at `position`; bits beyond the top are dropped."""
     width = bits_of(a.type)
-    byte = e.const("i32", 0xFF)
-    position, length = e.op("and", position, byte), e.op("and", length, byte)
+    position, length = _field_place(e, width, position, length)
     inside = e.icmp("ult", position, e.const("i32", width))
     amount = e.resize(minimum(e, position, e.const("i32", width - 1), signed=False), a.type)
     mask = e.op("shl", _low_mask(e, length, a.type), amount)

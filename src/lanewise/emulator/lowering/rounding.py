@@ -10,6 +10,7 @@ from lanewise.emulator.ir import Elementwise, Value, bits_of
 class Format(NamedTuple):
     """A binary floating-point format narrower than f32. Codes are without the sign."""
 
+    bits: int  # without the sign
     mantissa: int  # explicit bits
     smallest_exponent: int  # of normal numbers
     largest: int  # code of the largest finite number
@@ -18,11 +19,11 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    "f16": Format(10, -14, 0x7BFF, 0x7C00, 0x7FFF),
-    "bf16": Format(7, -126, 0x7F7F, 0x7F80, 0x7FFF),
-    "tf32": Format(10, -126, 0x7F7F_FFFF >> 13, 0x7F80_0000 >> 13, 0x7FFF_FFFF >> 13),
-    "e4m3": Format(3, -6, 0x7E, 0x7E, 0x7F),
-    "e5m2": Format(2, -14, 0x7B, 0x7C, 0x7F),
+    "f16": Format(15, 10, -14, 0x7BFF, 0x7C00, 0x7FFF),
+    "bf16": Format(15, 7, -126, 0x7F7F, 0x7F80, 0x7FFF),
+    "tf32": Format(18, 10, -126, 0x7F7F_FFFF >> 13, 0x7F80_0000 >> 13, 0x7FFF_FFFF >> 13),
+    "e4m3": Format(7, 3, -6, 0x7E, 0x7E, 0x7F),
+    "e5m2": Format(7, 2, -14, 0x7B, 0x7C, 0x7F),
 }
 
 
@@ -67,8 +68,7 @@ def narrow(e: Elementwise, a: Value, form: Format, rounding: str, *, finite: boo
     code = e.op("add", e.op("add", kept, base), up)
     code = _overflow(e, code, magnitude, negative, form, rounding, finite=finite)
     sign = e.op("and", e.op("lshr", bits, e.const("i32", 31)), one)
-    width = {10: 15, 7: 15, 3: 7, 2: 7}[form.mantissa] if form.infinity >> 13 != 0x1FC else 18
-    signed = e.op("or", code, e.op("shl", sign, e.const("i32", width)))
+    signed = e.op("or", code, e.op("shl", sign, e.const("i32", form.bits)))
     return e.select(e.is_nan(a), e.const("i32", form.nan), signed)
 
 
