@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from golden import check
 from rich.cells import cell_len
-from samples import ALL, gemm, histogram, mixed, result, transposes
+from samples import ALL, PROGRAM, access, gemm, histogram, launch, mixed, result, transposes
 
+from lanewise.records import LaunchRecord, Pattern, Space
 from lanewise.report.terminal import print_report, report_text
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -66,7 +67,7 @@ def test_equal_launches_are_shown_per_launch_and_unequal_ones_summed() -> None:
     assert "3 launches, all alike: every count is of one launch" in alike
     assert "524,288 requests" in alike
     unlike = report_text(result((histogram(0), histogram(1, scale=3))), 120)
-    assert "2 launches that differ: every count is the sum of all" in unlike
+    assert "2 launches of one pattern and different amounts: counts are summed" in unlike
     assert "16,384 requests" in unlike
 
 
@@ -75,6 +76,54 @@ def test_other_shapes_of_a_kernel_are_not_folded() -> None:
     text = report_text(result((gemm(0), other)), 120)
     assert text.count("gemm_naive  <<<") == 2
     assert " x 2" not in text
+
+
+def test_launches_of_other_patterns_are_not_averaged() -> None:
+    """One kernel with stride 2 and stride 32: 8 and 32 sectors a request, not 20."""
+
+    def strided(id: int, stride: int, sectors: int) -> LaunchRecord:
+        load = access(PROGRAM, 4, "ld.global.f32", "in", 100, sectors, 4, Pattern.STRIDED, stride=stride)
+        return launch(id, "copy_stride(float*, int)", (1, 1, 1), (256, 1, 1), (load,), instructions=1000)
+
+    text = report_text(result((strided(0, 8, 8), strided(1, 128, 32), strided(2, 128, 32))), 120)
+    assert "copy_stride  <<<1, 256>>>  launch 0" in text
+    assert "copy_stride  <<<1, 256>>>  x 2  from launch 1" in text
+    assert "  8 sectors each  ideal 4  strided by 8 bytes" in text
+    assert " 32 sectors each  ideal 4  strided by 128 bytes" in text
+    assert " 20 sectors" not in text
+
+
+def test_a_line_with_many_unlike_accesses_shows_the_heaviest() -> None:
+    loads = tuple(
+        access(PROGRAM, 4, "ld.shared.f32", "t", 100, ways, 1, Pattern.STRIDED, stride=4 * ways, ptx_line=ways)
+        for ways in range(1, 21)
+    )
+    text = report_text(result((launch(0, "k()", (1, 1, 1), (32, 1, 1), loads, instructions=1000),)), 120)
+    assert "12 lighter accesses not shown; the JSON has all" in text
+    assert "20-way conflict" in text
+    assert " 12-way conflict" not in text
+    assert "the load of t takes up to 20 wavefronts a request where 1 would do" in " ".join(text.split())
+
+
+def test_what_no_access_shows_is_said() -> None:
+    local = access(PROGRAM, 4, "st.local.b32", None, 1000, 4, 4, Pattern.CONTIGUOUS)
+    constant = access(PROGRAM, 4, "ld.const.f32", "coef", 100, 0, 0, Pattern.SCATTERED, space=Space.CONST)
+    spilling = launch(0, "spilling()", (1, 1, 1), (256, 1, 1), (local, constant), instructions=4000, lanes=16)
+    narrow = launch(1, "narrow()", (1, 1, 1), (8, 1, 1), (), instructions=100, lanes=8)
+    text = " ".join(report_text(result((spilling, narrow)), 120).split())
+    assert "Local memory takes 4,000 of this kernel's 4,000 sectors (100%)" in text
+    assert "the lanes of the load of coef read different constants" in text
+    assert "16 of 32 lanes were active on average over all instructions: the others sat out" in text
+    assert "8 of 32 lanes were active on average over all instructions: blocks of 8 threads do not fill" in text
+
+
+def test_the_worst_of_several_kernels_are_listed_last() -> None:
+    text = report_text(transposes(), 120)
+    listed = text[text.index("Look first at") :].splitlines()[1:3]
+    assert listed == [
+        "  4,063,232 wavefronts too many: transpose.cu:12, load of t, in transpose_shared",
+        "  3,670,016 sectors too many: transpose.cu:4, store to out, in transpose_naive",
+    ]
 
 
 def test_a_kernel_in_many_shapes_shows_its_heaviest_and_says_what_it_left_out() -> None:
@@ -86,7 +135,7 @@ def test_a_kernel_in_many_shapes_shows_its_heaviest_and_says_what_it_left_out() 
         "<<<9,",
         "<<<10,",
     ]
-    assert "gemm_naive: 6 lighter shapes not shown" in text
+    assert "gemm_naive: 6 lighter blocks not shown" in text
 
 
 def test_colour_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

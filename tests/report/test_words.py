@@ -139,7 +139,23 @@ def test_lanes_are_said_where_a_quarter_is_idle() -> None:
     ],
 )
 def test_weight(per_request: float, ideal: float, kernel_total: int, weight: Weight) -> None:
-    assert access_weight(of_global(per_request, ideal), {Space.GLOBAL: kernel_total}) is weight
+    measured = of_global(per_request, ideal)
+    excess = (measured.sectors or 0) - (measured.sectors_ideal or 0)
+    assert access_weight(measured, excess, kernel_total) is weight
+
+
+@pytest.mark.parametrize(
+    ("pattern", "weight"),
+    [
+        (Pattern.BROADCAST, Weight.FINE),
+        (None, Weight.FINE),
+        (Pattern.SCATTERED, Weight.BAD),
+        (Pattern.STRIDED, Weight.BAD),
+    ],
+)
+def test_constant_memory_serves_one_address_at_a_time(pattern: Pattern | None, weight: Weight) -> None:
+    constant = access("a.cu", 1, "ld.const.f32", "coef", 100, 0, 0, pattern, space=Space.CONST)
+    assert access_weight(constant, 0, 0) is weight
 
 
 def test_an_access_stands_at_the_users_line() -> None:

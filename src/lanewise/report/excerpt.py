@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from lanewise.records import Access, LineCounts, SourceLine
+from lanewise.records import Access, LineCounts, SourceLine, Space
 from lanewise.report.fold import Fold, add_accesses
-from lanewise.report.judge import Weight, access_weight, totals
+from lanewise.report.judge import Cost, Weight, access_weight, totals, type_words
 
 # A line stands in the excerpt without touching memory from this share of the instructions on, in percent.
-HOT_PERCENT = 15
+HOT_PERCENT = 30
 # A branch is worth a mark where a warp splits this often, in percent of its executions.
 DIVERGENT_PERCENT = 20
 
@@ -96,9 +96,19 @@ def excerpt(fold: Fold, sources: Mapping[str, str]) -> tuple[SourceRow, ...]:
     order = {file: position for position, file in enumerate(dict.fromkeys(file for file, _ in rows))}
     texts = {file: sources[file].splitlines() for file in order if file is not None and file in sources}
     return tuple(
-        _row(file, line, texts, counts, [replace(row, weight=access_weight(row.access, whole)) for row in accesses])
+        _row(file, line, texts, counts, _weighed(accesses, whole))
         for (file, line), accesses in sorted(rows.items(), key=lambda item: (order[item[0][0]], item[0][1] or 0))
     )
+
+
+def _weighed(rows: list[AccessRow], kernel: Mapping[Space, Cost]) -> list[AccessRow]:
+    line = totals(row.access for row in rows)
+    weighed = []
+    for row in rows:
+        space = row.access.space
+        excess, total = (line[space].excess, kernel[space].actual) if space in line else (0, 0)
+        weighed.append(replace(row, weight=access_weight(row.access, excess, total)))
+    return weighed
 
 
 def _row(
@@ -137,7 +147,7 @@ def _add(rows: list[AccessRow], new: AccessRow) -> None:
 def _alike(a: Access, b: Access) -> bool:
     def shape(access: Access) -> object:
         return (
-            (access.basis, access.space, access.kind, access.width_bits, access.opcode),
+            (access.basis, access.space, access.kind, access.width_bits, type_words(access)),
             (access.array, access.pattern, access.stride_bytes),
         )
 

@@ -1,6 +1,8 @@
-"""Launches of one kernel in one shape, folded: what the terminal shows as one block.
+"""Launches of one kernel in one shape and of one pattern, folded: what the terminal shows as one block.
 
-Counts of a fold are *per launch* where all launches counted the same, else *summed*; a fold says which.
+Counts of a fold are *per launch* where all launches counted the same, else *summed*; a fold says which. Launches whose
+accesses are unlike (another pattern or stride, other sectors or wavefronts per request) are not folded: their sum would
+be an average.
 """
 
 from __future__ import annotations
@@ -37,13 +39,30 @@ class Fold:
 
 
 def fold_launches(launches: Iterable[LaunchRecord]) -> tuple[Fold, ...]:
-    """Folds by kernel, grid, block, shared memory and whether the launch ran to its end, in order of first launch."""
+    """Folds by kernel, shape, patterns and whether the launch ran to its end, in order of first launch."""
     groups: dict[object, list[LaunchRecord]] = {}
     for launch in launches:
         shared = launch.dynamic_shared_bytes
-        key = (launch.symbol, launch.grid, launch.block, shared, launch.device, launch.resources, launch.completed)
-        groups.setdefault(key, []).append(launch)
+        shape = (launch.symbol, launch.grid, launch.block, shared, launch.device, launch.resources)
+        groups.setdefault((shape, launch.completed, _patterns(launch)), []).append(launch)
     return tuple(_fold(group) for group in groups.values())
+
+
+def _patterns(launch: LaunchRecord) -> object:
+    """What makes accesses alike from launch to launch: counts per request, to whole sectors and wavefronts."""
+
+    def whole(total: int | None, requests: int) -> int | None:
+        return None if total is None or not requests else round(total / requests)
+
+    return frozenset(
+        (
+            (access.ptx_line, access.opcode, access.inlined_at, access.space),
+            (access.pattern, access.stride_bytes),
+            (whole(access.sectors, access.requests), whole(access.wavefronts, access.requests)),
+        )
+        for access in launch.accesses
+        if access.requests
+    )
 
 
 def _fold(group: Sequence[LaunchRecord]) -> Fold:

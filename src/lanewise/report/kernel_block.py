@@ -10,18 +10,25 @@ from rich.text import Text
 from lanewise.records import LaunchRecord, RunResult
 from lanewise.report import text
 from lanewise.report.access_table import STYLES, Table
-from lanewise.report.excerpt import HOT_PERCENT, SourceRow, excerpt
+from lanewise.report.excerpt import HOT_PERCENT, AccessRow, SourceRow, excerpt
 from lanewise.report.findings import finding_lines
 from lanewise.report.fold import Fold
-from lanewise.report.judge import MARKS, Weight
+from lanewise.report.judge import MARKS, Weight, cost
 from lanewise.report.verdict import praise, problems
+
+MOST_PROBLEMS = 4  # sentences
+MOST_ROWS = 8  # accesses of one line
 
 
 class KernelBlock:
-    def __init__(self, fold: Fold, result: RunResult) -> None:
-        self._fold = fold
+    """One fold, ready to be shown; `alone` where its kernel has no other block to be told from."""
+
+    def __init__(self, fold: Fold, result: RunResult, *, alone: bool) -> None:
+        self.fold = fold
         self._result = result
+        self._alone = alone
         self._rows = excerpt(fold, result.sources)
+        self.problems = problems(fold, self._rows)
 
     @property
     def weight(self) -> Weight:
@@ -29,26 +36,29 @@ class KernelBlock:
         return max((row.weight for row in self._rows), default=Weight.FINE)
 
     def lines(self, width: int) -> list[Text]:
-        fold, rows = self._fold, self._rows
-        lines = [_kernel_title(fold, width), *_facts(fold, width), Text("")]
+        fold, rows = self.fold, self._rows
+        lines = [_kernel_title(fold, self._alone, width), *_facts(fold, width), Text("")]
         for finding, times in fold.findings:
             lines += [*finding_lines(finding, times, self._result.sources, width), Text("")]
         lines += _excerpt_lines(rows, fold, self._result.program, width)
         if rows:
             lines.append(Text(""))
-        found = problems(fold, rows)
-        for number, sentence in enumerate(found, start=1):
-            lines += [Text(line) for line in text.wrap(sentence, width, first=f"  {number}  ")]
-        if not found:
+        for number, problem in enumerate(self.problems[:MOST_PROBLEMS], start=1):
+            lines += [Text(line) for line in text.wrap(problem.sentence, width, first=f"  {number}  ")]
+        if len(self.problems) > MOST_PROBLEMS:
+            lines.append(Text(f"     and {len(self.problems) - MOST_PROBLEMS} more, marked above"))
+        if not self.problems:
             lines += [Text(line) for line in text.wrap(praise(fold), width, first="  ")]
         return lines
 
 
-def _kernel_title(fold: Fold, width: int) -> Text:
+def _kernel_title(fold: Fold, alone: bool, width: int) -> Text:
     launch = fold.first
     shared = f", {launch.dynamic_shared_bytes}" if launch.dynamic_shared_bytes else ""
     shape = f"<<<{text.dims(launch.grid)}, {text.dims(launch.block)}{shared}>>>"
     times = f"  x {text.count(fold.launches)}" if fold.launches > 1 else ""
+    if not alone:
+        times += f"  launch {launch.id}" if fold.launches == 1 else f"  from launch {launch.id}"
     name = text.shorten(text.kernel_name(launch.kernel), width - len(shape) - len(times) - 2)
     return Text.assemble((name, "bold"), f"  {shape}{times}")
 
@@ -61,7 +71,7 @@ def _facts(fold: Fold, width: int) -> list[Text]:
     if fold.launches > 1 and fold.per_launch:
         facts.append(f"  {text.count(fold.launches)} launches, all alike: every count is of one launch")
     elif fold.launches > 1:
-        facts.append(f"  {text.count(fold.launches)} launches that differ: every count is the sum of all")
+        facts.append(f"  {text.count(fold.launches)} launches of one pattern and different amounts: counts are summed")
     lines = [
         Text(line)
         for fact in facts
@@ -122,11 +132,28 @@ def _excerpt_lines(rows: Sequence[SourceRow], fold: Fold, program: str, width: i
             if row.line is not None:
                 lines.append(_source_text(row, digits, margin, width))
             lines += _branch_lines(row, fold, table.form.indent)
-            for access in row.accesses:
+            shown = _heaviest(row.accesses)
+            for access in shown:
                 if row.line is None:
                     lines.append(Text(f"  PTX line {access.access.ptx_line}: {text.clean(access.access.opcode)}"))
                 lines += table.lines(access)
+            if len(shown) < len(row.accesses):
+                left_out = f"{len(row.accesses) - len(shown)} lighter accesses not shown; the JSON has all"
+                lines.append(Text(" " * table.form.indent + left_out, style="dim"))
     return lines
+
+
+def _heaviest(accesses: Sequence[AccessRow]) -> Sequence[AccessRow]:
+    """All, or in their order the `MOST_ROWS` with the most excess, then the most requests."""
+    if len(accesses) <= MOST_ROWS:
+        return accesses
+
+    def heaviness(row: AccessRow) -> tuple[int, int]:
+        measured = cost(row.access)
+        return (0 if measured is None else measured.excess), row.access.requests
+
+    least = sorted(map(heaviness, accesses), reverse=True)[MOST_ROWS - 1]
+    return [row for row in accesses if heaviness(row) >= least][:MOST_ROWS]
 
 
 def _margin(line: str) -> int:

@@ -47,7 +47,8 @@ any order one run without holes, or runs of at least a sector each; where its ru
 than its ideal. *strided*: a constant distance apart that is wider than an element (`stride_bytes`, negative where
 addresses fall as lanes rise). *scattered*: anything else.
 
-**On the terminal** launches of one kernel with the same grid, block and shared memory are folded. Where all of them
+**On the terminal** launches of one kernel with the same grid, block and shared memory are folded where their accesses
+have the same patterns and, to the nearest whole number, the same sectors and wavefronts per request. Where all of them
 counted the same the numbers are of one launch, else they are summed; the block says which. Accesses of one line are
 joined only where every number per request is the same (as copies of an unrolled loop are).
 """

@@ -21,6 +21,7 @@ from lanewise.report.legend import legend_lines
 
 NARROWEST, PIPED, WIDEST = 60, 100, 160
 MOST_SHAPES = 4  # blocks of one kernel that is launched in many shapes
+MOST_WORST = 5
 
 
 class _Console(Console):
@@ -55,11 +56,17 @@ def report_lines(result: RunResult, width: int) -> list[Text]:
     lines = [Text(""), _title(result, width)]
     folds = fold_launches(result.launches)
     shown = _worth_showing(folds)
-    blocks = [KernelBlock(fold, result) for fold, show in zip(folds, shown, strict=True) if show]
+    blocks_of = Counter(fold.first.symbol for fold in folds)
+    blocks = [
+        KernelBlock(fold, result, alone=blocks_of[fold.first.symbol] == 1)
+        for fold, show in zip(folds, shown, strict=True)
+        if show
+    ]
     for block in blocks:
         lines += [Text(""), *block.lines(width)]
     lines += _left_out(folds, shown, width)
     lines += _findings(result, width)
+    lines += _worst(blocks, width)
     lines += [Text(""), *_ending(result, folds, width)]
     lines += legend_lines(folds, max((block.weight for block in blocks), default=Weight.FINE), width)
     return lines
@@ -89,10 +96,31 @@ def _left_out(folds: Sequence[Fold], shown: Sequence[bool], width: int) -> list[
     lines: list[Text] = []
     for name, shapes in counted.items():
         sentence = (
-            f"{name}: {text.plural(shapes, 'lighter shape')} not shown (other grids, blocks or shared memory); "
+            f"{name}: {text.plural(shapes, 'lighter block')} not shown (launches of other shapes or other patterns); "
             "all of them are in the JSON (--json FILE)."
         )
         lines += [Text(""), *(Text(line) for line in text.wrap(sentence, width))]
+    return lines
+
+
+def _worst(blocks: Sequence[KernelBlock], width: int) -> list[Text]:
+    """Over all kernels the problems with the most excess: where to look first. Nothing for a single kernel."""
+    found = [
+        (problem.excess * (block.fold.launches if block.fold.per_launch else 1), problem, block.fold)
+        for block in blocks
+        for problem in block.problems
+        if problem.excess
+    ]
+    if len(found) < 2 or len(blocks) < 2:
+        return []
+    found.sort(key=lambda item: -item[0])
+    heaviest = found[:MOST_WORST]
+    numbers = max(len(text.count(excess)) for excess, _, _ in heaviest)
+    lines = [Text(""), Text("Look first at", style="bold")]
+    for excess, problem, fold in heaviest:
+        name = text.shorten(text.kernel_name(fold.first.kernel), width // 3)
+        line = f"  {text.count(excess):>{numbers}} {problem.unit} too many: {problem.where}, {problem.what}, in {name}"
+        lines += [Text(part) for part in text.wrap(line.strip(), width, first="  ", rest="    ")]
     return lines
 
 
