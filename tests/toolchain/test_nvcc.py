@@ -75,6 +75,39 @@ def test_a_library_that_is_not_there(tmp_path: Path) -> None:
     assert caught.value.next_step == "add the directory of libnotthere.so with -L"
 
 
+def test_what_needs_a_driver_is_named_at_once(tmp_path: Path) -> None:
+    source = tmp_path / "driver.cpp"
+    source.write_text('extern "C" int cuInit(int);\nint main() { return cuInit(0); }\n')
+    with pytest.raises(UnsupportedCode) as caught:
+        nvcc.build([source], arch="sm_90")
+    assert [(item.what, item.source.line if item.source else 0) for item in caught.value.items] == [("cuInit", 1)]
+    source.write_text("int main() {}\n")
+    with pytest.raises(UnsupportedCode, match=r"libcublas\.so, libcurand\.so"):
+        nvcc.build([source], arch="sm_90", flags=["-lcublas", "-lcurand"])
+
+
+def test_warnings_are_told_every_time(tmp_path: Path) -> None:
+    source = tmp_path / "warns.cpp"
+    source.write_text("int main() { int unused; }\n")
+    for _ in range(2):
+        notes: list[str] = []
+        nvcc.build([source], arch="sm_90", flags=["-Xcompiler", "-Wall", "-cudart=static"], on_note=notes.append)
+        assert len(notes) == 2
+        assert notes[0].startswith("ignored: -cudart=static")
+        assert "unused variable" in notes[1]
+
+
+def test_sources_of_several_languages_and_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    declared = '#ifdef __cplusplus\nextern "C"\n#endif\nint helper(void);\n'
+    Path("main.c").write_text(declared + "int main(void) { return helper(); }\n")
+    Path("helper.inc").write_text('extern "C" __host__ __device__ int helper() { return 7; }\n')
+    helper = nvcc.build([Path("main.c"), Path("helper.inc")], arch="sm_90", flags=["-x", "cu"])
+    assert subprocess.run([helper], check=False).returncode == 7
+    subprocess.run(["g++", "-c", "-x", "c++", "helper.inc", "-D__host__=", "-D__device__="], check=True)
+    assert subprocess.run([nvcc.build([Path("main.c"), Path("helper.o")], arch="sm_90")], check=False).returncode == 7
+
+
 def test_an_architecture_the_compiler_has_dropped(tmp_path: Path) -> None:
     source = tmp_path / "old.cu"
     source.write_text("int main() {}\n")

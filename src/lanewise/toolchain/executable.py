@@ -28,6 +28,7 @@ _NVIDIA = re.compile(
     r"lib(cuda|cublas|cublasLt|cufft|cufftw|curand|cusparse|cusparseLt|cusolver|cusolverMg|cudnn\w*|cutensor\w*|nccl|nvrtc|"
     r"nvJitLink|nvidia-ml|npp\w+|nvjpeg\w*|cufile|cupti|nvshmem\w*|cudss|nvblas|nvfatbin|nvptxcompiler)\.so"
 )
+NEEDS_GPU = "it brings machine code or needs NVIDIA's driver; only code with PTX can be run"
 _MACHINES = {elf.MACHINE_X86_64: "x86_64", elf.MACHINE_AARCH64: "aarch64"}
 
 
@@ -107,6 +108,11 @@ def refusal(
     return error
 
 
+def is_nvidia_library(name: str) -> bool:
+    """Whether a library ("libcublas.so.13") is one of NVIDIA's that needs a GPU."""
+    return _NVIDIA.match(name) is not None
+
+
 def exported(library: Path) -> frozenset[str]:
     """The names that a shared library defines."""
     symbols = elf.Elf(library.read_bytes()).dynamic_symbols
@@ -184,7 +190,7 @@ def _inspect_elf(path: Path, file: elf.Elf) -> ExecutableInfo:
     return ExecutableInfo(
         path, form, machine=machine, needed=needed, libraries=tuple(_found(path, file, needed)), runtime=runtime,
         runtime_name=next((name for name in runtimes if name != RUNTIME), "".join(runtimes[:1])),
-        nvidia_libraries=tuple(name for name in needed if _NVIDIA.match(name)),
+        nvidia_libraries=tuple(name for name in needed if is_nvidia_library(name)),
         runtime_calls=tuple(calls), images=tuple(images),
     )  # fmt: skip
 
@@ -201,7 +207,7 @@ def _found(path: Path, file: elf.Elf, needed: tuple[str, ...]) -> Iterator[Path]
     origin = str(path.resolve().parent)
     places = [place for entry in entries for place in entry.replace("${ORIGIN}", "$ORIGIN").split(":") if place]
     for name in needed:
-        if _NVIDIA.match(name) or name.startswith("libcudart.so"):
+        if is_nvidia_library(name) or name.startswith("libcudart.so"):
             continue
         candidates = [Path(place.replace("$ORIGIN", origin), name) for place in places]
         if "/" in name:
@@ -262,8 +268,7 @@ def _wrong_libraries(info: ExecutableInfo, arch: str) -> LanewiseError | None:
             next_step=f"rebuild it with CUDA 13 and -cudart shared -gencode arch={virtual},code={virtual}",
         )
     if info.nvidia_libraries:
-        reason = "it brings machine code or needs NVIDIA's driver; only code with PTX can be run"
-        items = [Unsupported(name, reason, None, None, None) for name in info.nvidia_libraries]
+        items = [Unsupported(name, NEEDS_GPU, None, None, None) for name in info.nvidia_libraries]
         return UnsupportedCode(
             f"{info.path} needs {', '.join(info.nvidia_libraries)}, which cannot run without a GPU",
             items,

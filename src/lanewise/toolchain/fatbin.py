@@ -13,6 +13,7 @@ containers; these lie in the section `__nv_relfatbin` and hold the PTX.
 from __future__ import annotations
 
 import importlib
+import re
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ WRAPPER_SIZE = 24
 _HEADER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")  # 64 bytes
 _LZ4, _ZSTD, _ARCH_SPECIFIC, _FAMILY_SPECIFIC = 0x2000, 0x8000, 0x100000, 0x200000
+_NOT_ZERO = re.compile(rb"[^\0]")
 _LARGEST = 1 << 30  # bytes one entry may unpack to
 
 
@@ -171,10 +173,8 @@ def no_ptx(images: Sequence[FatbinEntry], arch: Arch) -> LanewiseError:
 
 def _containers(data: bytes) -> Iterator[tuple[int, int]]:
     at = 0
-    while at < len(data):
-        if data[at : at + 4] == b"\0\0\0\0" or len(data) - at < 4:  # padding between containers
-            at += 4
-            continue
+    while (content := _NOT_ZERO.search(data, at)) is not None:  # zeros lie between containers
+        at = content.start()
         end = at + size_of(data[at : at + _HEADER.size])
         if end > len(data):
             raise BadFatbin("a fat binary ends early")

@@ -21,7 +21,7 @@ from typing import Any
 from lanewise.errors import CompileError, EnvironmentProblem, LanewiseError, UnsupportedCode, UsageError
 from lanewise.records import SourceLine, Unsupported
 from lanewise.toolchain import arch as architectures
-from lanewise.toolchain import cache, dependencies, host, process, wheels
+from lanewise.toolchain import cache, dependencies, executable, host, process, wheels
 from lanewise.toolchain import flags as nvcc_flags
 
 SOURCE_SUFFIXES = frozenset((".cu", ".c", ".cc", ".cpp", ".cxx", ".C", ".c++"))
@@ -32,7 +32,12 @@ _VARIANTS = 8  # how many sets of included files are remembered for one source a
 _ENVIRONMENT = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "NVCC_PREPEND_FLAGS",
                 "NVCC_APPEND_FLAGS", "SOURCE_DATE_EPOCH")  # fmt: skip
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`'\"]?([A-Za-z_]\w*)")
-_RUNTIME_CALL = re.compile(r"(?:__)?cuda[A-Z]\w*")
+_NOT_FOUND = re.compile(r"(?:cannot find|unable to find library) -l([\w.+-]+?)(?=:|\s|$)", re.MULTILINE)
+# Functions that an unsupported program calls, and why each kind does not link.
+_CALLS = (
+    (re.compile(r"(?:__)?cuda[A-Z]\w*"), "this version of the runtime library does not have it"),
+    (re.compile(r"cu[A-Z]\w*"), "it belongs to the driver API, which this version does not have"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +141,7 @@ def _objects(job: _Job, sources: Sequence[Path], note: Callable[[str], object]) 
 
 
 def _object(job: _Job, source: Path) -> tuple[Path, str]:
-    """The object file of one source, and the warnings of its compilation (empty when it came from the cache)."""
+    """The object file of one source, and the warnings of its compilation."""
     if source.suffix in OBJECT_SUFFIXES:
         return source.absolute(), ""
     store = cache.default()
@@ -145,7 +150,7 @@ def _object(job: _Job, source: Path) -> tuple[Path, str]:
     for variant in variants:
         known = store.find("object", variant["object"])
         if known is not None and all(dependencies.hash_of(Path(path)) == digest for path, digest in variant["files"]):
-            return known, ""
+            return known, variant["warnings"]
     with process.scratch() as scratch:
         product = Path(scratch, "program.o")
         reported = Path(scratch, "included")
@@ -156,7 +161,7 @@ def _object(job: _Job, source: Path) -> tuple[Path, str]:
         files = _included(job, source, reported)
         key = cache.key_of(manifest_key, *(part for pair in files for part in pair))
         path = store.build_once("object", key + ".o", lambda place: shutil.copyfile(product, place))
-    entry = {"object": key + ".o", "files": files}
+    entry = {"object": key + ".o", "files": files, "warnings": text}
     kept = [entry, *(variant for variant in variants if variant["object"] != entry["object"])][:_VARIANTS]
     store.put("dependencies", manifest_key, json.dumps(kept).encode())
     return path, text
@@ -167,7 +172,7 @@ def _compile_command(job: _Job, source: Path) -> list[str]:
 
 
 def _variants(data: bytes | None) -> list[dict[str, Any]]:
-    """What was found earlier for a source and flags: [{"object": key, "files": [[path, hash], ...]}, ...]."""
+    """What was found earlier for a source and flags: [{"object", "files": [[path, hash], ...], "warnings"}]."""
     return json.loads(data) if data is not None else []
 
 
@@ -233,18 +238,25 @@ def _compile_failure(source: Path, text: str) -> LanewiseError:
 
 def _link_failure(text: str, sources: Sequence[Path]) -> LanewiseError:
     undefined = dict.fromkeys(_UNDEFINED.findall(text))
-    calls = [name for name in undefined if _RUNTIME_CALL.fullmatch(name)]
-    if calls:
-        reason = "this version of the runtime library does not have it"
-        items = [Unsupported(name, reason, None, None, _where(name, sources)) for name in calls]
+    items = [
+        Unsupported(name, reason, None, None, _where(name, sources))
+        for name in undefined
+        for pattern, reason in _CALLS
+        if pattern.fullmatch(name)
+    ]
+    libraries = dict.fromkeys(_NOT_FOUND.findall(text))
+    items += [
+        Unsupported(f"lib{name}.so", executable.NEEDS_GPU, None, None, None)
+        for name in libraries
+        if executable.is_nvidia_library(f"lib{name}.so")
+    ]
+    if items:
         return UnsupportedCode(
-            f"the program calls {len(calls)} runtime function{'s' * (len(calls) > 1)} that this version does not have: "
-            + ", ".join(calls),
+            "the program uses what this version does not have: " + ", ".join(item.what for item in items),
             items,
-            next_step="leave these calls out (#ifdef) or replace them; everything else links",
+            next_step="leave these out (#ifdef) or replace them; everything else links",
         )
-    library = re.search(r"cannot find -l(\S+?):?(?:\s|$)", text)
-    step = f"add the directory of lib{library[1]}.so with -L" if library is not None else None
+    step = f"add the directory of lib{next(iter(libraries))}.so with -L" if libraries else None
     return CompileError("the program does not link", text, next_step=step)
 
 
