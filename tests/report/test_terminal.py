@@ -113,16 +113,16 @@ def test_what_no_access_shows_is_said() -> None:
     text = " ".join(report_text(result((spilling, narrow)), 120).split())
     assert "Local memory takes 4,000 of this kernel's 4,000 sectors (100%)" in text
     assert "the lanes of the load of coef read different constants" in text
-    assert "16 of 32 lanes were active on average over all instructions: the others sat out" in text
-    assert "8 of 32 lanes were active on average over all instructions: blocks of 8 threads do not fill" in text
+    assert "16 of 32 lanes were active, over all instructions: the others sat out" in text
+    assert "8 of 32 lanes were active, over all instructions: a block of 8 threads does not fill" in text
 
 
 def test_the_worst_of_several_kernels_are_listed_last() -> None:
     text = report_text(transposes(), 120)
     listed = text[text.index("Look first at") :].splitlines()[1:3]
     assert listed == [
-        "  4,063,232 wavefronts too many: transpose.cu:12, load of t, in transpose_shared",
-        "  3,670,016 sectors too many: transpose.cu:4, store to out, in transpose_naive",
+        "  transpose.cu:4, store to out, in transpose_naive: 3,670,016 sectors too many",
+        "  transpose.cu:12, load of t, in transpose_shared: 4,063,232 wavefronts too many",
     ]
 
 

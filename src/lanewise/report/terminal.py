@@ -106,21 +106,20 @@ def _left_out(folds: Sequence[Fold], shown: Sequence[bool], width: int) -> list[
 def _worst(blocks: Sequence[KernelBlock], width: int) -> list[Text]:
     """Over all kernels the problems with the most excess: where to look first. Nothing for a single kernel."""
     found = [
-        (problem.excess * (block.fold.launches if block.fold.per_launch else 1), problem, block.fold)
+        (block.fold.launches if block.fold.per_launch else 1, problem, block.fold)
         for block in blocks
         for problem in block.problems
         if problem.excess
     ]
     if len(found) < 2 or len(blocks) < 2:
         return []
-    found.sort(key=lambda item: -item[0])
-    heaviest = found[:MOST_WORST]
-    numbers = max(len(text.count(excess)) for excess, _, _ in heaviest)
+    found.sort(key=lambda item: -item[0] * item[1].rank)
     lines = [Text(""), Text("Look first at", style="bold")]
-    for excess, problem, fold in heaviest:
+    for launches, problem, fold in found[:MOST_WORST]:
         name = text.shorten(text.kernel_name(fold.first.kernel), width // 3)
-        line = f"  {text.count(excess):>{numbers}} {problem.unit} too many: {problem.where}, {problem.what}, in {name}"
-        lines += [Text(part) for part in text.wrap(line.strip(), width, first="  ", rest="    ")]
+        excess = f"{text.count(launches * problem.excess)} {problem.unit} too many"
+        line = f"{problem.where}, {problem.what}, in {name}: {excess}"
+        lines += [Text(part) for part in text.wrap(line, width, first="  ", rest="    ")]
     return lines
 
 

@@ -9,7 +9,7 @@ from lanewise.records import Space
 from lanewise.report import text
 from lanewise.report.excerpt import AccessRow, SourceRow, basename
 from lanewise.report.fold import Fold
-from lanewise.report.judge import SECTORS, WARP_LANES, Cost, Weight, bank_words, cost, pattern_words, totals
+from lanewise.report.judge import RANK, SECTORS, WARP_LANES, Cost, Weight, bank_words, cost, pattern_words, totals
 
 # Local memory is worth a sentence from this share of a kernel's sectors on, in percent.
 LOCAL_PERCENT = 10
@@ -27,6 +27,10 @@ class Problem:
     excess: int = 0
     unit: str = ""
 
+    @property
+    def rank(self) -> int:
+        return RANK.get(self.unit, 0) * self.excess
+
 
 def problems(fold: Fold, rows: Sequence[SourceRow]) -> list[Problem]:
     """Accesses of a line, kind and array that are marked in the excerpt, by their excess; then local memory, branches
@@ -40,7 +44,7 @@ def problems(fold: Fold, rows: Sequence[SourceRow]) -> list[Problem]:
                 key = (row.file, row.line, record.ptx_line if row.line is None else None, record.kind, record.space)
                 groups.setdefault((*key, record.array), (row, []))[1].append(access)
     found = [_access_problem(row, accesses, whole) for row, accesses in groups.values()]
-    found.sort(key=lambda problem: -problem.excess)
+    found.sort(key=lambda problem: -problem.rank)
     found += _local_memory(whole)
     found += [_branch_problem(row) for row in rows if row.branch_weight > Weight.FINE]
     found += _idle_lanes(fold)
@@ -96,14 +100,11 @@ def _idle_lanes(fold: Fold) -> list[Problem]:
         return []
     x, y, z = fold.first.block
     block = x * y * z
-    cause = (
-        f"blocks of {block} threads do not fill their warps"
-        if block < WARP_LANES
-        else "the others sat out (branches, threads that had exited)"
-    )
-    sentence = (
-        f"{text.per(threads, warps)} of {WARP_LANES} lanes were active on average over all instructions: {cause}."
-    )
+    if block < WARP_LANES:
+        cause = f"a block of {text.plural(block, 'thread')} does not fill a warp"
+    else:
+        cause = "the others sat out (branches, threads that had exited)"
+    sentence = f"{text.per(threads, warps)} of {WARP_LANES} lanes were active, over all instructions: {cause}."
     return [Problem("lanes", "idle", sentence)]
 
 
