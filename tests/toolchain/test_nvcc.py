@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import time
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lanewise.errors import CompileError, EnvironmentProblem, UnsupportedCode, UsageError
-from lanewise.toolchain import cache, dependencies, host, nvcc, process
+from lanewise.toolchain import cache, dependencies, host, nvcc, process, wheels
 from lanewise.toolchain import flags as nvcc_flags
 from lanewise.toolchain.elf import DT_NEEDED, Elf
 
@@ -208,6 +209,24 @@ def test_the_static_runtime_and_link_time_optimisation_are_ignored() -> None:
 def test_flags_that_ask_for_no_program(flags: list[str]) -> None:
     with pytest.raises(UsageError):
         nvcc_flags.parse(flags)
+
+
+def test_a_file_written_during_the_compilation_is_noticed(tmp_path: Path) -> None:
+    header = tmp_path / "header.h"
+    header.write_text("")
+    os.utime(header, ns=(1000, 1000))
+    assert not dependencies.changed_since(2000, [str(header), str(tmp_path / "absent")])
+    assert dependencies.changed_since(500, [str(header)])
+    ahead = time.time_ns() + 10**12
+    os.utime(header, ns=(ahead, ahead))
+    assert not dependencies.changed_since(500, [str(header)])
+
+
+def test_wheels_in_two_places_are_told_apart(saxpy_source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = wheels.find
+    monkeypatch.setattr(wheels, "find", lambda name: Path("/elsewhere/cicc") if name == "cicc" else real(name))
+    with pytest.raises(EnvironmentProblem, match="lie in two places"):
+        nvcc.build([saxpy_source], arch="sm_90")
 
 
 def test_dependency_files_are_read_as_make_reads_them() -> None:

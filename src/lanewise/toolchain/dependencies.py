@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import os
 import re
+import time
 from pathlib import Path
 
 
@@ -27,6 +30,16 @@ def _hash_at(path: str, modified: int, size: int, inode: int) -> str:
 def hashes(names: list[str]) -> list[tuple[str, str]]:
     """(name, hash) of each file once; files that are gone, as a compiler's intermediate ones, are left out."""
     return [(name, digest) for name in dict.fromkeys(names) if (digest := hash_of(Path(name))) is not None]
+
+
+def changed_since(started: int, names: list[str]) -> bool:
+    """Whether a file was written since a time (ns), up to now: a time in the future says nothing about that."""
+    now = time.time_ns()
+    for name in names:
+        with contextlib.suppress(OSError):
+            if started <= os.stat(name).st_mtime_ns <= now:
+                return True
+    return False
 
 
 def prerequisites(makefile: str) -> list[str]:

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -100,8 +101,13 @@ def build(
 
 def _job(arch: architectures.Arch, parsed: nvcc_flags.Flags) -> _Job:
     nvcc = wheels.locate("nvcc")
-    for name in ("cicc", "crt headers", "runtime headers"):
+    for name in ("crt headers", "runtime headers"):
         wheels.locate(name)
+    if nvcc.parent.parent not in wheels.locate("cicc").parents:
+        raise EnvironmentProblem(
+            f"the compiler's wheels lie in two places ({nvcc} and {wheels.locate('cicc')}), and nvcc looks in its own",
+            next_step=f"run: {wheels.pip_command('nvidia-nvvm')} --force-reinstall, in a virtual environment",
+        )
     compiler = host.compiler(parsed.host_compiler)
     common = [f"-arch={arch.real}", *parsed.common]
     if parsed.host_compiler is None:
@@ -151,6 +157,7 @@ def _object(job: _Job, source: Path) -> tuple[Path, str]:
         known = store.find("object", variant["object"])
         if known is not None and all(dependencies.hash_of(Path(path)) == digest for path, digest in variant["files"]):
             return known, variant["warnings"]
+    started = time.time_ns()
     with process.scratch() as scratch:
         product = Path(scratch, "program.o")
         reported = Path(scratch, "included")
@@ -161,6 +168,8 @@ def _object(job: _Job, source: Path) -> tuple[Path, str]:
         files = _included(job, source, reported)
         key = cache.key_of(manifest_key, *(part for pair in files for part in pair))
         path = store.build_once("object", key + ".o", lambda place: shutil.copyfile(product, place))
+    if dependencies.changed_since(started, [str(source), *(name for name, _ in files)]):
+        return path, text  # what was compiled may not be what was hashed
     entry = {"object": key + ".o", "files": files, "warnings": text}
     kept = [entry, *(variant for variant in variants if variant["object"] != entry["object"])][:_VARIANTS]
     store.put("dependencies", manifest_key, json.dumps(kept).encode())
