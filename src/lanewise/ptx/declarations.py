@@ -24,6 +24,7 @@ LINKAGES = (".visible", ".extern", ".weak", ".common")
 _VECTORS = {".v2": 2, ".v4": 4, ".v8": 8}
 _OPAQUE = ("texref", "samplerref", "surfref")
 _MAX_NESTING = 16
+MAX_ELEMENTS = 1 << 48
 _PLAIN_INITIALISER = re.compile(r"=\s*\{([\s\d,]*)\}\s*\Z", re.ASCII)
 _OCTAL = re.compile(r"\b0\d", re.ASCII)
 
@@ -283,17 +284,18 @@ def _flatten_level(cursor: Cursor, values: list[Nested], shape: list[int]) -> li
             raise cursor.error("an inner list of this initialiser has more values than its dimension")
         flat += part
         if value is not values[-1]:
-            if inner > 1 << 24:
-                raise cursor.error("this initialiser leaves too large a gap to fill")
+            cursor.source.spend(inner - len(part), cursor.token.offset)
             flat += [0] * (inner - len(part))
     return flat
 
 
 # --- what a declaration becomes
-def element_count(declarator: Declarator) -> int:
+def element_count(source: Source, declarator: Declarator) -> int:
     count = 1
     for size in declarator.dimensions:
         count *= size
+        if count > MAX_ELEMENTS:
+            raise source.error(f"'{declarator.name}' has more elements than any memory holds", declarator.offset)
     return count
 
 
@@ -301,8 +303,10 @@ def make_variables(
     source: Source, linkage: str, prefix: Prefix, declarator: Declarator, name: str | None = None
 ) -> list[Variable]:
     """The variables of one declarator: one, or the members of a family `x<3>`."""
-    if declarator.family is not None and declarator.family > 1 << 16:
-        raise source.error("a family of variables has at most 65536 members", declarator.offset)
+    if declarator.family is not None:
+        source.spend(declarator.family, declarator.offset)
+    if prefix.type == "pred":
+        raise source.error("a predicate can only be a register", declarator.offset)
     base = name or declarator.name
     names = [base] if declarator.family is None else [f"{base}{index}" for index in range(declarator.family)]
     return [
@@ -310,7 +314,7 @@ def make_variables(
             name=each,
             space=prefix.space,
             type=prefix.type,
-            count=element_count(declarator),
+            count=element_count(source, declarator),
             vector=prefix.vector,
             alignment=max(prefix.alignment, prefix.natural_alignment),
             linkage=linkage,
@@ -341,13 +345,13 @@ def parse_parameters(cursor: Cursor, scope: Scope) -> list[tuple[Prefix, Declara
     return found
 
 
-def lay_out(parameters: list[tuple[Prefix, Declarator]]) -> tuple[Param, ...]:
+def lay_out(source: Source, parameters: list[tuple[Prefix, Declarator]]) -> tuple[Param, ...]:
     """Offsets as PTX lays parameters out: in order, each at the next multiple of its alignment (PTX ISA 7.1)."""
     laid: list[Param] = []
     offset = 0
     for prefix, declarator in parameters:
         alignment = max(prefix.alignment, prefix.natural_alignment)
-        size = max(prefix.bits // 8, 1) * element_count(declarator)
+        size = max(prefix.bits // 8, 1) * element_count(source, declarator)
         offset = -(-offset // alignment) * alignment
         laid.append(Param(declarator.name, prefix.type, offset, size, alignment, prefix.pointer))
         offset += size

@@ -55,7 +55,8 @@ _DIRECTIVES = {
 }
 
 _INSTRUCTION = re.compile(
-    r"(?:@\s*(!?)\s*([A-Za-z_$%][\w$]*)(\.[xyzwrgba])?\s+)?([A-Za-z_]\w*)((?:\s*\.[A-Za-z0-9_:]+)*)\s*([^;]*);",
+    # Possessive throughout: a label (`name :`) must fail at its colon, not be searched for a ';' far away.
+    r"(?:@\s*(!?)\s*([A-Za-z_$%][\w$]*)(\.[xyzwrgba])?\s+)?([A-Za-z_]\w*+)((?:\s*+\.[A-Za-z0-9_:]++)*+)\s*+(?!:)([^;]*+);",
     re.ASCII,
 )
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)", re.ASCII)
@@ -68,6 +69,7 @@ _SPECIALS: dict[str, Operand] = {
     **{name: Special(name) for name in SPECIAL_REGISTERS if name not in SPECIAL_VECTORS},
     **{f"{name}.{part}": Special(f"{name}.{part}") for name in SPECIAL_VECTORS for part in "xyzw"},
 }
+MAX_BLOCKS = 200  # of nested `{ }` in a function; far more than any compiler writes
 _LABEL_USERS = frozenset(("bra", "brx", "call"))
 _DIRECTIVE = re.compile(r"\.[A-Za-z_]\w*", re.ASCII)
 PRAGMA = re.compile(r'\.pragma\s+"[^"\n]*"(?:\s*,\s*"[^"\n]*")*\s*;', re.ASCII)
@@ -112,7 +114,7 @@ class FunctionParser:
         stop = self.directives(cursor, function, stop)
         for prefix, declarator in returns + params:
             self.add_parameter(function, prefix, declarator)
-        function.params, function.returns = lay_out(params), lay_out(returns)
+        function.params, function.returns = lay_out(self.source, params), lay_out(self.source, returns)
         if stop >= len(self.code):
             raise self.source.error(f"'{function.name}' has neither a body nor a ';'", start)
         if self.code[stop] == ";":
@@ -174,6 +176,8 @@ class FunctionParser:
             if first == ".":
                 position = self.directive(function, position)
             elif first == "{":
+                if len(self.open_braces) > MAX_BLOCKS:
+                    raise self.source.error(f"blocks are nested more than {MAX_BLOCKS} deep", position)
                 self.open_braces.append(position)
                 self.scope = Scope(self.scope)
                 position += 1
@@ -189,13 +193,14 @@ class FunctionParser:
         self.end = position
         self.resolve_labels(function)
         function.body = tuple(self.statements)
+        function.register_families = tuple(function.families_by_prefix.values())
         function.variables = tuple(self.variables)
 
     def instruction(self, function: Function, position: int) -> int:
         """An instruction or a label at `position`; gives back where the next statement begins."""
         code = self.code
         match = _INSTRUCTION.match(code, position)
-        if match is None or match[6][:1] == ":":
+        if match is None:
             label = _LABEL.match(code, position)
             if label is not None:
                 return self.label(function, label)
@@ -322,7 +327,7 @@ class FunctionParser:
             if cursor.token.kind == "int":
                 cursor.next()
         cursor.done()
-        return CallPrototype(lay_out(params), lay_out(returns))
+        return CallPrototype(lay_out(self.source, params), lay_out(self.source, returns))
 
     def resolve_labels(self, function: Function) -> None:
         """Give branches the renamed labels of their blocks; a label may stand after its use."""
@@ -361,9 +366,8 @@ class FunctionParser:
         end = self.statement_end(position)
         linkage, prefix, declarators = parse_declaration(self.source, position, end, self.scope)
         for declarator in declarators:
-            if declarator.name in self.scope.names or any(
-                family.prefix == declarator.name and declarator.family is not None for family in self.scope.families
-            ):
+            known = self.scope.names if declarator.family is None else self.scope.families
+            if declarator.name in known:
                 raise self.source.error(f"'{declarator.name}' is declared twice in this block", declarator.offset)
             if prefix.space == "reg":
                 self.names.add_register(self.scope, function, make_register(prefix, declarator))

@@ -32,6 +32,9 @@ _TOKEN = re.compile(
 )
 
 
+MAX_GENERATED = 1 << 20
+
+
 class Token(NamedTuple):
     """`kind` is float, int, dot (`.f32`), id, string, op or end; `offset` counts characters from the text's start."""
 
@@ -61,6 +64,13 @@ class Source:
             return match[0]
 
         self.code = _COMMENT_OR_STRING.sub(blank, text.rstrip("\0"))
+        self._budget = MAX_GENERATED
+
+    def spend(self, count: int, offset: int) -> None:
+        """Account for things that short text makes many of; a bound on memory for hostile input."""
+        self._budget -= count
+        if self._budget < 0:
+            raise self.error(f"families and unfilled array elements exceed {MAX_GENERATED} in this module", offset)
 
     def line(self, offset: int) -> int:
         """The 1-based line of a position."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanewise.ptx.scopes import family_index
+from lanewise.ptx.scopes import family_prefixes
 from lanewise.ptx.syntax import Function
 
 
@@ -15,10 +15,12 @@ def function_register_type(function: Function, name: str) -> str | None:
     if found is not None:
         return found
     base, _, component = name.partition(".")
-    for family in function.register_families:
-        if family.count is not None and family_index(base, family.prefix, family.count) is not None:
-            if bool(component) != (family.vector > 1):
-                return None
-            function.registers[name] = family.type
-            return family.type
+    for prefix in family_prefixes(base):
+        family = function.families_by_prefix.get(prefix)
+        if family is None or family.count is None or int(base[len(prefix) :]) >= family.count:
+            continue
+        if bool(component) != (family.vector > 1):
+            return None
+        function.registers[name] = family.type
+        return family.type
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,26 +11,29 @@ from lanewise.ptx.syntax import Function, Operand, Register, RegisterDeclaration
 COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 
 
-class _Family(NamedTuple):
-    prefix: str  # as written in its block
-    renamed: str
-    size: int
-    vector: int
-
-
 def vector_elements(name: str, vector: int) -> VectorOperand:
     """The registers of a vector register: `v` of four is `{v.x, v.y, v.z, v.w}` (eight: `.e4` to `.e7` follow)."""
     parts = ("x", "y", "z", "w", "e4", "e5", "e6", "e7")[:vector]
     return VectorOperand(tuple(Register(f"{name}.{part}") for part in parts))
 
 
-def family_index(name: str, prefix: str, count: int) -> int | None:
-    """Which member of `prefix<count>` a name is; None if it is none (`%r007` is not `%r7`)."""
-    digits = name[len(prefix) :]
-    if not (name.startswith(prefix) and digits.isdecimal() and digits.isascii() and len(digits) < 10):
-        return None
-    index = int(digits)
-    return index if index < count and str(index) == digits else None
+def family_prefixes(name: str) -> Iterator[str]:
+    """The prefixes of families that a name may belong to: `%r`, and `%r1`, for `%r12`, but not `%r` for `%r012`."""
+    end = len(name)
+    start = len(name.rstrip("0123456789"))
+    for cut in range(max(start, end - 9), end):
+        if name[cut] != "0" or cut == end - 1:
+            yield name[:cut]
+
+
+class _Family(NamedTuple):
+    renamed: str  # prefix in the flattened body
+    size: int
+    vector: int
+
+    def member(self, digits: str) -> Operand:
+        name = self.renamed + digits
+        return vector_elements(name, self.vector) if self.vector > 1 else Register(name)
 
 
 @dataclass(slots=True)
@@ -38,7 +42,7 @@ class Scope:
 
     parent: Scope | None = None
     names: dict[str, Operand] = field(default_factory=dict)
-    families: list[_Family] = field(default_factory=list)
+    families: dict[str, _Family] = field(default_factory=dict)  # by prefix
     labels: dict[str, str] = field(default_factory=dict)
     cache: dict[str, tuple[Operand, ...]] = field(default_factory=dict)
 
@@ -49,12 +53,11 @@ class Scope:
             found = scope.names.get(name)
             if found is not None:
                 return found
-            for family in scope.families:
-                if family_index(name, family.prefix, family.size) is not None:
-                    renamed = family.renamed + name[len(family.prefix) :]
-                    if family.vector > 1:
-                        return vector_elements(renamed, family.vector)
-                    return Register(renamed)
+            if scope.families:
+                for prefix in family_prefixes(name):
+                    family = scope.families.get(prefix)
+                    if family is not None and int(name[len(prefix) :]) < family.size:
+                        return family.member(name[len(prefix) :])
             scope = scope.parent
         return None
 
@@ -72,16 +75,16 @@ class Names:
     """The names of one function: hands out unique ones and enters declarations into a scope."""
 
     def __init__(self) -> None:
-        self.used: set[str] = set()
+        self._times: dict[str, int] = {}  # how often each name was asked for
         self.root = Scope()
 
     def unique(self, name: str) -> str:
         """`name` itself the first time, then `name$1`, `name$2`, ..."""
-        candidate, number = name, 0
-        while candidate in self.used:
-            number += 1
-            candidate = f"{name}${number}"
-        self.used.add(candidate)
+        candidate = name
+        while (number := self._times.get(candidate, 0)) > 0:
+            self._times[candidate] = number + 1
+            candidate = f"{candidate}${number}"
+        self._times[candidate] = 1
         return candidate
 
     def add_register(self, scope: Scope, function: Function, declaration: RegisterDeclaration) -> None:
@@ -100,15 +103,10 @@ class Names:
                 scope.names[prefix] = Register(name)
                 function.registers[name] = declaration.type
             return
-        renamed = self.unique(prefix + "<>")[: -len("<>")] if prefix + "<>" not in self.used else ""
-        if not renamed:
-            number = 1
-            while f"{prefix}${number}_<>" in self.used:
-                number += 1
-            renamed = f"{prefix}${number}_"
-            self.used.add(renamed + "<>")
-        scope.families.append(_Family(prefix, renamed, declaration.count, vector))
-        function.register_families += (RegisterDeclaration(renamed, declaration.type, vector, declaration.count),)
+        renamed = self.unique(prefix + "<>").replace("<>", "")
+        renamed += "_" if renamed != prefix else ""  # `%r`, then `%r$1_`: its members are not mistaken for `%r$11`
+        scope.families[prefix] = _Family(renamed, declaration.count, vector)
+        function.families_by_prefix[renamed] = RegisterDeclaration(renamed, declaration.type, vector, declaration.count)
 
     def add_variable(self, scope: Scope, name: str) -> str:
         """Declare a variable; the name to give it in the flattened body."""

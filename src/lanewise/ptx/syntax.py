@@ -15,7 +15,7 @@ TYPE_BITS: dict[str, int] = {
     **{f"{letter}{bits}": bits for letter in "bsu" for bits in (8, 16, 32, 64, 128)},
     "f16": 16, "f16x2": 32, "bf16": 16, "bf16x2": 32, "tf32": 32, "f32": 32, "f64": 64, "f32x2": 64,
     "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16, "u16x2": 32, "s16x2": 32, "u8x4": 32, "s8x4": 32,
-    "b4": 4, "u4": 4, "s4": 4, "b1": 1, "u2": 2, "s2": 2, "ue8m0": 8,
+    "b4": 4, "u4": 4, "s4": 4, "b1": 1, "u2": 2, "s2": 2, "ue8m0": 8, "ue4m3": 8, "s2f6x2": 16,
     "e2m1": 4, "e2m3": 6, "e3m2": 6, "e2m1x2": 8, "e2m3x2": 16, "e3m2x2": 16, "ue8m0x2": 16,
     "e4m3x4": 32, "e5m2x4": 32, "e2m1x4": 16, "e2m3x4": 32, "e3m2x4": 32, "b1024": 1024,
     "texref": 64, "samplerref": 64, "surfref": 64,
@@ -236,6 +236,7 @@ class Function:
     returns: tuple[Param, ...] = ()
     registers: dict[str, str] = field(default_factory=dict)  # register name -> type, `%r<5>` expanded lazily by lookup
     register_families: tuple[RegisterDeclaration, ...] = ()
+    families_by_prefix: dict[str, RegisterDeclaration] = field(default_factory=dict, repr=False)
     variables: tuple[Variable, ...] = ()  # .local, .shared, .param declared in the body
     body: tuple[Statement, ...] = ()
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)  # .branchtargets tables by label

@@ -11,7 +11,7 @@ _carry = partial(group("Extended-precision integer arithmetic"), elementwise=Tru
 
 SPECS: tuple[InstructionSpec, ...] = (
     _entry("add", "9.7.1.1", "Add", "integer.add", "INT|u16x2|s16x2 : T T T", "sat s32 : T T T"),
-    _entry("sub", "9.7.1.2", "Subtract", "integer.sub", "INT|u16x2|s16x2 : T T T", "sat s32 : T T T"),
+    _entry("sub", "9.7.1.2", "Subtract", "integer.sub", "INT : T T T", "sat s32 : T T T"),
     _entry("mul", "9.7.1.3", "Multiply", "integer.mul", "hi|lo INT : T T T", "wide u16|s16|u32|s32 : W T T"),
     _entry(
         "mad",

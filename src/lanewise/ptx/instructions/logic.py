@@ -20,7 +20,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "Any logic of three inputs",
         "logic.lop3",
         "b32 : b32 b32 b32 b32 u32",
-        "or|and b32 : b32|pred b32 b32 b32 u32 pred",
+        "or|and b32 : b32+pred b32 b32 b32 u32 pred",
     ),
     _entry("shf", "9.7.8.7", "Funnel shift", "logic.shf", "l|r MODE b32 : b32 b32 b32 u32"),
     _entry("shl", "9.7.8.8", "Shift left", "logic.shl", "BITS : T T u32"),

@@ -10,25 +10,31 @@ _entry = group("Data movement")
 _move = partial(_entry, elementwise=True)
 _store = partial(_entry, destinations=0)
 
-_POLICY_HINTS = "EVICT1? EVICT2? HINT?"
-_LOAD_SPACES = "const|global|local|SHARED?"
-_STORE_SPACES = "global|local|SHARED?"
+_HINTS = "EVICT1? EVICT2? HINT?"
 _LOAD_PARAM = "param|param::entry|param::func"
 
 
-def _loads(space: str) -> tuple[str, ...]:
+def _loads() -> tuple[str, ...]:
+    """Global and generic addresses take hints about the caches; the other spaces do not."""
     return (
-        f"weak? {space} ca|cg|cs|lu|cv? {_POLICY_HINTS} PREFETCH? VEC? MEMORY : V [] b64?",
-        f"volatile {space} PREFETCH? VEC? MEMORY : V []",
-        f"relaxed|acquire SCOPE {space} {_POLICY_HINTS} PREFETCH? VEC? MEMORY : V [] b64?",
+        f"weak? global? ca|cg|cs|lu|cv? {_HINTS} PREFETCH? VEC? MEMORY : V [] POLICY",
+        "weak? const|local|SHARED ca|cg|cs|lu|cv? VEC? MEMORY : V []",
+        "volatile global? PREFETCH? VEC? MEMORY : V []",
+        "volatile SHARED VEC? MEMORY : V []",
+        f"relaxed|acquire SCOPE global? {_HINTS} PREFETCH? VEC? MEMORY : V [] POLICY",
+        "relaxed|acquire SCOPE SHARED VEC? MEMORY : V []",
+        "mmio relaxed sys global? MEMORY : V []",
     )
 
 
-def _stores(space: str) -> tuple[str, ...]:
+def _stores() -> tuple[str, ...]:
     return (
-        f"weak? {space} wb|cg|cs|wt? {_POLICY_HINTS} VEC? MEMORY : [] V b64?",
-        f"volatile {space} VEC? MEMORY : [] V",
-        f"relaxed|release SCOPE {space} {_POLICY_HINTS} VEC? MEMORY : [] V b64?",
+        f"weak? global? wb|cg|cs|wt? {_HINTS} VEC? MEMORY : [] V POLICY",
+        "weak? local|SHARED wb|cg|cs|wt? VEC? MEMORY : [] V",
+        "volatile global|SHARED? VEC? MEMORY : [] V",
+        f"relaxed|release SCOPE global? {_HINTS} VEC? MEMORY : [] V POLICY",
+        "relaxed|release SCOPE SHARED VEC? MEMORY : [] V",
+        "mmio relaxed sys global? MEMORY : [] V",
     )
 
 
@@ -41,19 +47,25 @@ SPECS: tuple[InstructionSpec, ...] = (
     _move("mov", "9.7.9.3", "Set a register, take an address", "move.mov", "pred|BITS|INT|f32|f64|b128 : T T"),
     _move("mov", "9.7.9.4", "Pack parts into a register", "move.pack", "BITS|b128 : T {}"),
     _move("mov", "9.7.9.4", "Unpack a register into parts", "move.unpack", "BITS|b128 : {} T"),
-    _entry("ld", "9.7.9.8", "Load", "memory.load", *_loads(_LOAD_SPACES), "mmio relaxed sys global? MEMORY : V []"),
-    _entry("ld.param", "9.7.9.8", "Load a parameter", "memory.load_param", *_loads("")[:1], fixed=_LOAD_PARAM),
+    _entry("ld", "9.7.9.8", "Load", "memory.load", *_loads()),
+    _entry(
+        "ld.param",
+        "9.7.9.8",
+        "Load a parameter",
+        "memory.load_param",
+        "weak? VEC? MEMORY : V []",
+        "volatile VEC? MEMORY : V []",
+        fixed=_LOAD_PARAM,
+    ),
     _entry(
         "ld.global.nc",
         "9.7.9.9",
         "Load through the read-only path",
         "memory.load",
-        f"ca|cg|cs? {_POLICY_HINTS} PREFETCH? VEC? MEMORY : V [] b64?",
+        f"ca|cg|cs? {_HINTS} PREFETCH? VEC? MEMORY : V [] POLICY",
     ),
     _entry("ldu", "9.7.9.10", "Load, the same address in all lanes", "memory.load", "global? v2|v4? MEMORY : V []"),
-    _store(
-        "st", "9.7.9.11", "Store", "memory.store", *_stores(_STORE_SPACES), "mmio relaxed sys global? MEMORY : [] V"
-    ),
+    _store("st", "9.7.9.11", "Store", "memory.store", *_stores()),
     _store(
         "st.param",
         "9.7.9.11",
@@ -102,7 +114,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "Prefetch",
         "memory.prefetch",
         "global|local? L1|L2 : []",
-        "global L2::evict_last|L2::evict_normal : []",
+        "global? L2::evict_last|L2::evict_normal : []",
         "const|param|generic? tensormap : []",
     ),
     _store("prefetchu", "9.7.9.15", "Prefetch to the uniform cache", "memory.prefetch", "L1 : []"),

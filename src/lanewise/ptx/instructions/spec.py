@@ -6,10 +6,11 @@ Their order does not matter, except that types stay in order (so does ptxas read
 operands, results first:
 
     T, T0, T1, T2   the last, first, second, third type among the modifiers;  W  the last type, twice as wide
-    u32, pred, ...  that type;  X|pred  a pair, of which the second may be missing
+    u32, pred, ...  that type;  X|pred  a pair, of which the second may be missing;  X+pred  a whole pair
     V               T, or a vector of T where `.v2`, `.v4` or `.v8` is among the modifiers
     {}              a vector in braces: equal parts of T
     []              an address;  &  a label, function or table
+    POLICY          a cache policy: there exactly with `.L2::cache_hint`
     ...             anything from here on
 
 A `?` after an operand: it may be missing.
@@ -54,7 +55,10 @@ SETS: dict[str, str] = {
     "RND": "rn|rz|rm|rp",
     "IRND": "rni|rzi|rmi|rpi",
     "BOOL": "and|or|xor",
-    "COMPARE": "eq|ne|lt|le|gt|ge|lo|ls|hi|hs",
+    "COMPARE": "eq|ne|lt|le|gt|ge",
+    "UCOMPARE": "eq|ne|lt|le|gt|ge|lo|ls|hi|hs",
+    "SIGNED": "s16|s32|s64",
+    "UNSIGNED": "u16|u32|u64",
     "FCOMPARE": "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan",
     "VEC": "v2|v4|v8",
     "MEMORY": "b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64",
@@ -77,6 +81,7 @@ SETS: dict[str, str] = {
     "F8F6F4": "e4m3|e5m2|e3m2|e2m3|e2m1",
 }
 
+_HINT = "L2::cache_hint"
 _VECTOR_SIZES = {"v2": 2, "v4": 4, "v8": 8}
 
 
@@ -102,7 +107,7 @@ def _parse_slot(text: str) -> _Slot:
 @dataclass(frozen=True, slots=True)
 class _OperandPattern:
     type: str
-    kind: str  # value, pair, vector, maybe-vector, address, code
+    kind: str  # value, pair (second part optional), both (of a pair), vector, maybe-vector, address, code
     optional: bool
 
     def fits(self, operand: Operand, modifiers: tuple[str, ...], *, destination: bool) -> bool:
@@ -115,12 +120,23 @@ class _OperandPattern:
         if self.kind == "maybe-vector":
             count = next((_VECTOR_SIZES[word] for word in modifiers if word in _VECTOR_SIZES), 1)
             if count > 1:
-                return isinstance(operand, VectorOperand) and len(operand.elements) == count
-        if self.kind == "pair" and isinstance(operand, PairOperand):
+                right = isinstance(operand, VectorOperand) and len(operand.elements) == count
+                return right and _is_width_of_access(count, modifiers)
+        if self.kind in ("pair", "both") and isinstance(operand, PairOperand):
             return isinstance(operand.first, Register | Sink) and isinstance(operand.second, Register | Sink)
+        if self.kind == "both":
+            return False
         if destination:
             return isinstance(operand, Register | Sink | SubWord)
         return isinstance(operand, Register | Special | Integer | Float | Symbol | Negated | SubWord)
+
+
+def _is_width_of_access(count: int, modifiers: tuple[str, ...]) -> bool:
+    """Vectors are accessed in at most 128 bits, or in 256 (of 32- or 64-bit elements) in global memory."""
+    element = next((TYPE_BITS[word] for word in reversed(modifiers) if word in TYPE_BITS), 0)
+    bits = count * element
+    narrow = any(word.startswith(("shared", "local", "const", "param")) for word in modifiers)
+    return bits <= 128 or (bits == 256 and element in (32, 64) and not narrow)
 
 
 def _parse_operand(text: str) -> _OperandPattern:
@@ -134,6 +150,8 @@ def _parse_operand(text: str) -> _OperandPattern:
         return _OperandPattern("PART", "vector", optional)
     if text == "V":
         return _OperandPattern("T", "maybe-vector", optional)
+    if "+" in text:
+        return _OperandPattern(text.partition("+")[0], "both", optional)
     first, _, second = text.partition("|")
     return _OperandPattern(first, "pair" if second else "value", optional)
 
@@ -166,19 +184,28 @@ class Form:
 
     def takes(self, modifiers: tuple[str, ...]) -> bool:
         """Whether these modifiers are this form's: each one in a slot of its own, no required slot empty."""
-        free = list(self.slots)
+        slots = self.slots
+        free = list(range(len(slots)))
+        last_type = -1
         for modifier in modifiers:
-            for index, slot in enumerate(free):
-                if modifier in slot.words:
-                    del free[index]
-                    break
-            else:
+            is_type = modifier in TYPE_BITS
+            index = next((i for i in free if modifier in slots[i].words and not (is_type and i < last_type)), None)
+            if index is None:
                 return False
-        return all(slot.optional for slot in free)
+            if is_type:
+                last_type = index
+            free.remove(index)
+        return all(slots[index].optional for index in free)
+
+    def _expected(self, instruction: Instruction) -> tuple[_OperandPattern, ...]:
+        patterns = self._operands
+        if patterns and patterns[-1].type == "POLICY":
+            return patterns if _HINT in instruction.modifiers else patterns[:-1]
+        return patterns
 
     def fits(self, instruction: Instruction, destinations: int) -> bool:
         """Whether the operands are those of this form, by number and kind."""
-        operands, patterns = instruction.operands, self._operands
+        operands, patterns = instruction.operands, self._expected(instruction)
         if len(operands) > len(patterns) and not self.open_ended:
             return False
         if any(not pattern.optional for pattern in patterns[len(operands) :]):
@@ -198,6 +225,8 @@ class Form:
                 text = named[-1]
             elif text == "W":
                 text = _wider(named[-1])
+            elif text == "POLICY":
+                text = "b64"
             elif text in ("T0", "T1", "T2"):
                 text = named[int(text[1])]
             elif text == "PART":

@@ -12,7 +12,8 @@ _warp = partial(group("Warp-level operations"), convergence="warp")
 _mbarrier = partial(group("Memory barriers (mbarrier)"), reason="mbarrier objects are not run yet")
 _cluster = partial(group("Clusters and dependent grids"), destinations=0)
 
-_SEMANTICS = "relaxed|acquire|release|acq_rel? SCOPE? global|SHARED?"
+_ATOM = "relaxed|acquire|release|acq_rel? SCOPE? global|SHARED?"
+_RED = "relaxed|release? SCOPE? global|SHARED?"
 _NO_VECTOR_ATOMICS = "atomics on vectors are not run yet"
 _NO_CLUSTER = "clusters of blocks are not run yet"
 _REMOVED = "it was removed from PTX for sm_70 and newer; use the .sync form"
@@ -104,16 +105,16 @@ SPECS: tuple[InstructionSpec, ...] = (
         "9.7.13.5",
         "Atomic operation",
         "atomics.atom",
-        *(f"{_SEMANTICS} {operation} : T [] T b64?" for operation in _REDUCTIONS),
-        f"{_SEMANTICS} exch HINT? b32|b64|b128 : T [] T b64?",
-        f"{_SEMANTICS} cas b16|b32|b64|b128 : T [] T T",
+        *(f"{_ATOM} {operation} : T [] T POLICY" for operation in _REDUCTIONS),
+        f"{_ATOM} exch HINT? b32|b64|b128 : T [] T POLICY",
+        f"{_ATOM} cas b16|b32|b64|b128 : T [] T T",
     ),
     _atomic(
         "atom",
         "9.7.13.5",
         "Atomic operation on a vector",
         None,
-        *(f"{_SEMANTICS} {operation} : V [] V b64?" for operation in _VECTOR_REDUCTIONS),
+        *(f"{_ATOM} {operation} : V [] V POLICY" for operation in _VECTOR_REDUCTIONS),
         reason=_NO_VECTOR_ATOMICS,
     ),
     _atomic(
@@ -121,7 +122,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "9.7.13.6",
         "Reduction in memory",
         "atomics.red",
-        *(f"{_SEMANTICS} {operation} : [] T b64?" for operation in _REDUCTIONS),
+        *(f"{_RED} {operation} : [] T POLICY" for operation in _REDUCTIONS),
         destinations=0,
     ),
     _atomic(
@@ -129,7 +130,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "9.7.13.6",
         "Reduction of a vector in memory",
         None,
-        *(f"{_SEMANTICS} {operation} : [] V b64?" for operation in _VECTOR_REDUCTIONS),
+        *(f"{_RED} {operation} : [] V POLICY" for operation in _VECTOR_REDUCTIONS),
         destinations=0,
         reason=_NO_VECTOR_ATOMICS,
     ),
@@ -190,7 +191,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "control.griddepcontrol",
         "launch_dependents|wait :",
     ),
-    _warp("elect.sync", "9.7.13.14", "Choose one lane", "warp.elect", ": b32|pred b32"),
+    _warp("elect.sync", "9.7.13.14", "Choose one lane", "warp.elect", ": b32+pred b32"),
     _mbarrier("mbarrier.init", "9.7.13.15.9", "Make", None, "SHARED? b64 : [] u32", destinations=0),
     _mbarrier("mbarrier.inval", "9.7.13.15.10", "End the use", None, "SHARED? b64 : []", destinations=0),
     _mbarrier(
