@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lanewise.emulator.lowering import resolve
 from lanewise.ptx import parse
 from lanewise.ptx.instructions import TABLE, Status, explain, lookup
 from lanewise.ptx.syntax import Instruction
@@ -57,7 +58,10 @@ def instruction(text: str) -> Instruction:
         ("barrier.red.or.pred %p1, 1, 64, !%p2", "barrier.barrier_red", ("pred", "u32", "u32", "pred")),
         ("brx.idx %r1, table", "control.brx", ("u32", "u64")),
         ("vadd.s32.u32.s32.sat %r1, %r2.b1, %r3.h0", "video.vadd", ("s32", "u32", "s32")),
-        ("vabsdiff4.u32.u32.u32.add %r1, %r2, %r3, %r4", "video.simd", ("u32", "u32", "u32", "b32")),
+        ("vabsdiff4.u32.u32.u32.add %r1, %r2, %r3, %r4", "video.vabsdiff4", ("u32", "u32", "u32", "b32")),
+        ("fma.rn.f32.f16 %f1, %h1, %h2, %f2", "half.fma", ("f32", "f16", "f16", "f32")),
+        ("mov.pred %p1, !%p2", "move.mov", ("pred", "pred")),
+        ("ld.shared.u8 %h1, buffer[5]", "memory.load", ("u8", "u64")),
         ("lop3.b32 %r1, %r2, %r3, %r4, 0x96", "logic.lop3", ("b32", "b32", "b32", "b32", "u32")),
     ],
 )
@@ -79,6 +83,9 @@ def test_found_with_types(text: str, lowering: str, types: tuple[str, ...]) -> N
         ("add.s32 %r1, %r2", "does not take these operands"),
         ("add.s32 %r1, %r2, [%d1]", "does not take these operands"),
         ("add.s32 5, %r2, %r1", "does not take these operands"),
+        ("add.s32 %r1, %r2, -%r3", "does not take these operands"),
+        ("add.s32 %r1, %r2.h0, %r3", "does not take these operands"),
+        ("add.u64 %d1, %d2, buffer", "does not take these operands"),
         ("ld.global.v4.f32 {%f1, %f2}, [%d1]", "does not take these operands"),
         ("setp.lo.f32 %p1, %f1, %f2", "no form"),
         ("cvt.f32.s32 %f1, %r1", "no form"),
@@ -106,6 +113,12 @@ def test_known_but_not_supported(text: str) -> None:
     assert spec is not None
     assert spec.status is Status.UNSUPPORTED
     assert spec.reason
+
+
+def test_every_elementwise_entry_has_its_function() -> None:
+    for spec in TABLE:
+        if spec.elementwise and spec.lowering is not None:
+            assert callable(resolve(spec.lowering)), spec.opcode
 
 
 def test_every_entry_says_how_or_why_not() -> None:

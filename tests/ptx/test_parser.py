@@ -55,7 +55,7 @@ def test_kernel_as_the_compiler_writes_it() -> None:
         ("", 1, 1, "begins with '.version'"),
         (".version 12.3\n.target sm_200\n", 1, 10, "version 12.3; the newest version known here is 9.5"),
         (HEAD + ".entry k() { mov.u32 %r1, 2; }", 4, 22, "%r1 is not declared"),
-        (HEAD + ".entry k() {\n bra there;\n}", 5, 6, "label 'there' does not exist"),
+        (HEAD + ".entry k() {\n bra there;\n}", 5, 6, "label 'there' does not exist here"),
         (HEAD + ".entry k() {\n ret;\n", 4, 12, "never closed"),
         (HEAD + "/* open", 4, 1, "never closed"),
     ],

@@ -215,6 +215,12 @@ def _scalar(cursor: Cursor, scope: Scope, prefix: Prefix) -> InitialValue:
         if byte < 0 or byte % 8 or mask.value >> byte != 0xFF:
             raise cursor.error("a mask selects one byte of an address: 0xFF, 0xFF00, ...", token)
         cursor.expect("(", "after the mask")
+        if cursor.token.kind != "id":
+            number = OperandParser(cursor, scope).expression()
+            cursor.expect(")", "after the masked number")
+            if not isinstance(number, Constant):
+                raise cursor.error("a mask selects one byte of an address or a whole number", token)
+            return (number.value >> byte) & 0xFF
         part = _symbol_part(cursor, scope)
         cursor.expect(")", "after the masked symbol")
         return SymbolPart(part.name, part.offset, part.generic, mask.value)

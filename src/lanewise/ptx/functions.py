@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from lanewise.errors import PtxSyntaxError
+from lanewise.ptx.calls import call_parts
 from lanewise.ptx.debug_info import LOC, LineTable
 from lanewise.ptx.declarations import (
     Declarator,
@@ -70,6 +71,7 @@ _SPECIALS: dict[str, Operand] = {
     **{f"{name}.{part}": Special(f"{name}.{part}") for name in SPECIAL_VECTORS for part in "xyzw"},
 }
 MAX_BLOCKS = 200  # of nested `{ }` in a function; far more than any compiler writes
+_MEMORY = frozenset(("ld", "ldu", "st", "atom", "red"))
 _LABEL_USERS = frozenset(("bra", "brx", "call"))
 _DIRECTIVE = re.compile(r"\.[A-Za-z_]\w*", re.ASCII)
 PRAGMA = re.compile(r'\.pragma\s+"[^"\n]*"(?:\s*,\s*"[^"\n]*")*\s*;', re.ASCII)
@@ -79,16 +81,17 @@ DWARF = re.compile(r"@@DWARF[^\n]*")
 class FunctionParser:
     """Reads one `.entry` or `.func`, from its keyword on; `end` is then the position after it."""
 
-    def __init__(self, source: Source, lines: LineTable) -> None:
+    def __init__(self, source: Source, lines: LineTable, module: Scope) -> None:
         self.source = source
         self.code = source.code
         self.lines = lines
-        self.names = Names()
+        self.names = Names(module)
         self.modifiers: dict[str, tuple[str, ...]] = {"": ()}
         self.statements: list[Statement] = []
         self.variables: list[Variable] = []
         self.users: list[tuple[int, int, Scope]] = []  # index and position of a branch or call, to resolve its labels
         self.tables: list[tuple[str, tuple[str, ...], int, Scope]] = []  # .branchtargets
+        self.unresolved: dict[str, int] = {}  # names that must be functions or variables of the module, and where
         self.scope = self.names.root
         self.location: SourceLine | None = None
         self.open_braces: list[int] = []
@@ -161,7 +164,7 @@ class FunctionParser:
         if prefix.space == "reg":
             self.names.add_register(self.scope, function, make_register(prefix, declarator))
         else:
-            self.names.add_variable(self.scope, declarator.name)
+            self.names.add_variable(self.scope, declarator.name, prefix.bits // 8)
 
     # --- body
     def body(self, function: Function, position: int) -> None:
@@ -220,10 +223,10 @@ class FunctionParser:
             guard = self.guard(predicate, component, negated == "!", match.start(2))
         if opcode == "call":
             cursor = Cursor(self.source, match.start(6), match.end(6))
-            operands = OperandParser(cursor, self.scope).call_operands()
+            operands = OperandParser(cursor, self.scope, self.unresolved).call_operands()
         else:
             cached = self.scope.cache.get(text)
-            operands = cached if cached is not None else self.operands(text, match.start(6))
+            operands = cached if cached is not None else self.operands(opcode, text, match.start(6))
         if opcode in _LABEL_USERS:
             self.users.append((len(self.statements), match.start(6), self.scope))
         self.statements.append(
@@ -247,7 +250,7 @@ class FunctionParser:
             raise self.source.error(f"the guard '{predicate}' is not a register declared here", position)
         return Guard(register, negated)
 
-    def operands(self, text: str, position: int) -> tuple[Operand, ...]:
+    def operands(self, opcode: str, text: str, position: int) -> tuple[Operand, ...]:
         """Operands by the short way (names, small numbers, plain addresses), else by the full grammar."""
         cache = self.scope.cache
         found: list[Operand] = []
@@ -258,7 +261,7 @@ class FunctionParser:
                     break
                 found.append(known[0])
                 continue
-            operand = self.piece(piece)
+            operand = self.piece(piece, position)
             if operand is None:
                 break
             cache[piece] = (operand,)
@@ -266,11 +269,14 @@ class FunctionParser:
         else:
             return tuple(found)
         cursor = Cursor(self.source, position, position + len(text))
-        operands = OperandParser(cursor, self.scope).operands()
-        cache[text] = operands
+        parser = OperandParser(cursor, self.scope, self.unresolved)
+        parser.memory = opcode in _MEMORY
+        operands = parser.operands()
+        if not parser.found_element:
+            cache[text] = operands
         return operands
 
-    def piece(self, text: str) -> Operand | None:
+    def piece(self, text: str, position: int) -> Operand | None:
         match = _PIECE.fullmatch(text)
         if match is None:
             return _SPECIALS.get(text.strip())
@@ -283,6 +289,7 @@ class FunctionParser:
             if word[0] == "%" or word == "WARP_SZ":
                 return _SPECIALS.get(word) if name is not None else None
             operand = Symbol(word)
+            self.unresolved.setdefault(word, position)
         if name is not None:
             return operand
         return Address(operand, int(offset or 0)) if isinstance(operand, Register | Symbol) else None
@@ -305,15 +312,30 @@ class FunctionParser:
         if kind == ".callprototype":
             function.call_prototypes[renamed] = self.prototype(cursor)
             return end + 1
-        targets = [cursor.identifier("a name")]
-        while cursor.accept(","):
-            targets.append(cursor.identifier("a name"))
-        cursor.done()
+        targets = self.target_list(cursor)
         if kind == ".branchtargets":
             self.tables.append((renamed, tuple(targets), position, self.scope))
         else:
             function.call_prototypes[renamed] = CallPrototype(targets=tuple(targets))
         return end + 1
+
+    def target_list(self, cursor: Cursor) -> list[str]:
+        """`L1, L2`, `N<5>` (which is N0 to N4)."""
+        targets: list[str] = []
+        while not targets or cursor.accept(","):
+            name = cursor.identifier("a name")
+            if not cursor.accept("<"):
+                targets.append(name)
+                continue
+            token = cursor.token
+            count = OperandParser(cursor, self.scope).unary()
+            if not isinstance(count, Constant) or count.value < 1:
+                raise cursor.error("expected how many names there are", token)
+            cursor.expect(">", "after the number of names")
+            self.source.spend(count.value, token.offset)
+            targets += [f"{name}{index}" for index in range(count.value)]
+        cursor.done()
+        return targets
 
     def prototype(self, cursor: Cursor) -> CallPrototype:
         """`(returns) _ (params) .noreturn`, after its keyword."""
@@ -341,17 +363,21 @@ class FunctionParser:
                 if not isinstance(operand, Symbol) or scope.resolve(operand.name) is not None:
                     continue
                 renamed = scope.label(operand.name)
+                if renamed is not None:
+                    self.unresolved.pop(operand.name, None)
                 if renamed is not None and renamed != operand.name:
                     operands[place] = Symbol(renamed, operand.offset)
                 if renamed is None and instruction.opcode != "call":
                     self.target(operand.name, position, scope)
+            if instruction.opcode == "call" and (label := call_parts(instruction).prototype) is not None:
+                self.target(label, position, scope)
             if operands != list(instruction.operands):
                 self.statements[index] = replace(instruction, operands=tuple(operands))
 
     def target(self, name: str, position: int, scope: Scope) -> str:
         renamed = scope.label(name)
         if renamed is None:
-            raise self.source.error(f"the label '{name}' does not exist in this function", position)
+            raise self.source.error(f"the label '{name}' does not exist here", position)
         return renamed
 
     # --- directives within a body
@@ -372,7 +398,7 @@ class FunctionParser:
             if prefix.space == "reg":
                 self.names.add_register(self.scope, function, make_register(prefix, declarator))
                 continue
-            renamed = self.names.add_variable(self.scope, declarator.name)
+            renamed = self.names.add_variable(self.scope, declarator.name, prefix.bits // 8)
             self.variables += make_variables(self.source, linkage, prefix, declarator, renamed)
         return end + 1
 

@@ -125,10 +125,13 @@ _PAIR_LEVEL = _BINARY["|"][0]
 class OperandParser:
     """Reads operands at a cursor; words get their meaning from a scope."""
 
-    def __init__(self, cursor: Cursor, scope: Scope) -> None:
+    def __init__(self, cursor: Cursor, scope: Scope, unresolved: dict[str, int] | None = None) -> None:
         self.cursor = cursor
         self.scope = scope
+        self.unresolved = unresolved  # names that are neither registers nor variables here, and where
         self.depth = 0
+        self.memory = False  # of an instruction that accesses memory: `a[1]` is an address there, else a value
+        self.found_element = False
 
     # --- operands
     def operands(self) -> tuple[Operand, ...]:
@@ -184,7 +187,7 @@ class OperandParser:
             return Integer(value.value)
         if isinstance(value, Based):
             if isinstance(value.base, Symbol):
-                return Symbol(value.base.name, value.offset)
+                return Address(*value) if self.memory else Symbol(value.base.name, value.offset)
             raise self.cursor.error(f"'{value.base.name} + offset' is only possible in an address, in brackets")
         return value
 
@@ -339,9 +342,27 @@ class OperandParser:
             if text == "WARP_SZ":
                 return Constant(WARP_SIZE)
             operand = Symbol(text)
+            if self.unresolved is not None:
+                self.unresolved.setdefault(text, token.offset)
+        if isinstance(operand, Symbol) and self.cursor.at("["):
+            return self.element(operand, text)
         if part is None or (isinstance(operand, Symbol) and part.text == ".unified"):
             return operand
         return self.part(operand, self.cursor.next())
+
+    def element(self, array: Symbol, name: str) -> Value:
+        """`a[3]`: the address of an element of an array (PTX ISA 6.4.2)."""
+        size = self.scope.element_size(name)
+        self.found_element = True
+        self.cursor.expect("[", "to open an index")
+        start = self.cursor.token
+        index = self.expression()
+        self.cursor.expect("]", "to close the index")
+        if size is None:
+            raise self.cursor.error(f"'{name}' is not an array declared before this place", start)
+        if not isinstance(index, Constant):
+            raise self.cursor.error("the index of an array is a constant here", start)
+        return Based(array, index.value * size)
 
     def special(self, token: Token, part: Token | None) -> Operand:
         name = token.text

@@ -37,6 +37,7 @@ class _ModuleParser:
         self.code = self.source.code
         self.scope = Scope()
         self.lines = LineTable(self.source)
+        self.unresolved: dict[str, int] = {}
 
     def module(self) -> PtxModule:
         module, position = self.head()
@@ -45,8 +46,15 @@ class _ModuleParser:
             match = _SPACE.match(self.code, position)
             position = match.end() if match else position
             if position >= len(self.code):
+                self.check_names(module)
                 return module
             position = self.statement(module, position)
+
+    def check_names(self, module: PtxModule) -> None:
+        """Every name used in a function is declared somewhere in the module."""
+        for name, position in self.unresolved.items():
+            if not (name in module.variables or name in module.functions or name in module.aliases):
+                raise self.source.error(f"'{name}' is not declared in this module", position)
 
     def head(self) -> tuple[PtxModule, int]:
         version = _HEAD.match(self.code)
@@ -119,6 +127,7 @@ class _ModuleParser:
             raise self.source.error("registers are declared within a function", position)
         for declarator in declarators:
             for variable in make_variables(self.source, linkage, prefix, declarator):
+                self.scope.element_sizes[variable.name] = prefix.bits // 8
                 old = module.variables.get(variable.name)
                 if old is not None and "extern" not in (old.linkage, variable.linkage) and old.linkage != "weak":
                     raise self.source.error(f"'{variable.name}' is declared twice", declarator.offset)
@@ -129,8 +138,10 @@ class _ModuleParser:
     def function(self, module: PtxModule, match: re.Match[str]) -> int:
         linkage = match[1].split()
         keyword = match.start(2) - 1
-        parser = FunctionParser(self.source, self.lines)
+        parser = FunctionParser(self.source, self.lines, self.scope)
         function = parser.parse(match.start(), keyword, linkage[0][1:] if linkage else "")
+        for name, position in parser.unresolved.items():
+            self.unresolved.setdefault(name, position)
         old = module.functions.get(function.name)
         if old is not None and not old.is_declaration and not function.is_declaration:
             raise self.source.error(f"'{function.name}' has two bodies; the first is at line {old.line}", match.start())

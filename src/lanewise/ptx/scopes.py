@@ -45,6 +45,7 @@ class Scope:
     families: dict[str, _Family] = field(default_factory=dict)  # by prefix
     labels: dict[str, str] = field(default_factory=dict)
     cache: dict[str, tuple[Operand, ...]] = field(default_factory=dict)
+    element_sizes: dict[str, int] = field(default_factory=dict)  # of variables, in bytes
 
     def resolve(self, name: str) -> Operand | None:
         """A register (a vector register is its elements) or a variable of this block or an outer one; else None."""
@@ -61,6 +62,15 @@ class Scope:
             scope = scope.parent
         return None
 
+    def element_size(self, name: str) -> int | None:
+        """Bytes of an element of a variable of this block or an outer one."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.element_sizes:
+                return scope.element_sizes[name]
+            scope = scope.parent
+        return None
+
     def label(self, name: str) -> str | None:
         """The renamed label, prototype or table of this block or an outer one."""
         scope: Scope | None = self
@@ -74,9 +84,9 @@ class Scope:
 class Names:
     """The names of one function: hands out unique ones and enters declarations into a scope."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: Scope | None = None) -> None:
         self._times: dict[str, int] = {}  # how often each name was asked for
-        self.root = Scope()
+        self.root = Scope(module)
 
     def unique(self, name: str) -> str:
         """`name` itself the first time, then `name$1`, `name$2`, ..."""
@@ -108,11 +118,12 @@ class Names:
         scope.families[prefix] = _Family(renamed, declaration.count, vector)
         function.families_by_prefix[renamed] = RegisterDeclaration(renamed, declaration.type, vector, declaration.count)
 
-    def add_variable(self, scope: Scope, name: str) -> str:
+    def add_variable(self, scope: Scope, name: str, element_size: int) -> str:
         """Declare a variable; the name to give it in the flattened body."""
         scope.cache.clear()
         renamed = self.unique(name)
         scope.names[name] = Symbol(renamed)
+        scope.element_sizes[name] = element_size
         return renamed
 
     def add_label(self, scope: Scope, name: str) -> str:

@@ -8,11 +8,7 @@ from lanewise.ptx.instructions.spec import InstructionSpec, group
 
 _entry = partial(group("Floating-point arithmetic"), elementwise=True)
 _half = partial(group("Half-precision arithmetic"), elementwise=True)
-_mixed = partial(
-    group("Mixed-precision arithmetic"),
-    elementwise=True,
-    reason="arithmetic that mixes f32 with f16 or bf16 (sm_100 and newer) is not run yet",
-)
+_mixed = partial(group("Mixed-precision arithmetic"), elementwise=True)
 
 _ARITHMETIC = ("RND? ftz? sat? f32 : T T T", "RND? ftz? f32x2 : T T T", "RND? f64 : T T T")
 _HALF_ARITHMETIC = ("rn? ftz? sat? f16|f16x2 : T T T", "rn? bf16|bf16x2 : T T T")
@@ -89,7 +85,7 @@ SPECS: tuple[InstructionSpec, ...] = (
     _half(
         "ex2", "9.7.4.10", "Base-2 exponential", "half.ex2", "approx f16|f16x2 : T T", "approx ftz bf16|bf16x2 : T T"
     ),
-    _mixed("add", "9.7.5.1", "Add to f32", None, "RND? sat? f32 f16|bf16 : T0 T1 T0"),
-    _mixed("sub", "9.7.5.2", "Subtract from f32", None, "RND? sat? f32 f16|bf16 : T0 T1 T0"),
-    _mixed("fma", "9.7.5.3", "Multiply halves and add to f32", None, "RND sat? f32 f16|bf16 : T0 T1 T1 T0"),
+    _mixed("add", "9.7.5.1", "Add to f32", "half.add", "RND? sat? f32 f16|bf16 : T0 T1 T0"),
+    _mixed("sub", "9.7.5.2", "Subtract from f32", "half.sub", "RND? sat? f32 f16|bf16 : T0 T1 T0"),
+    _mixed("fma", "9.7.5.3", "Multiply halves and add to f32", "half.fma", "RND sat? f32 f16|bf16 : T0 T1 T1 T0"),
 )

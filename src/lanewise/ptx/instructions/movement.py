@@ -47,6 +47,14 @@ SPECS: tuple[InstructionSpec, ...] = (
     _move("mov", "9.7.9.3", "Set a register, take an address", "move.mov", "pred|BITS|INT|f32|f64|b128 : T T"),
     _move("mov", "9.7.9.4", "Pack parts into a register", "move.pack", "BITS|b128 : T {}"),
     _move("mov", "9.7.9.4", "Unpack a register into parts", "move.unpack", "BITS|b128 : {} T"),
+    _move(
+        "mov",
+        "9.7.9.3",
+        "Copy a vector of registers",
+        None,
+        "v2|v4 BITS|INT|f32|f64 : V V",
+        reason="moves of whole vectors are not run yet",
+    ),
     _entry("ld", "9.7.9.8", "Load", "memory.load", *_loads()),
     _entry(
         "ld.param",
@@ -115,7 +123,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "memory.prefetch",
         "global|local? L1|L2 : []",
         "global? L2::evict_last|L2::evict_normal : []",
-        "const|param|generic? tensormap : []",
+        "const|param? tensormap : []",
     ),
     _store("prefetchu", "9.7.9.15", "Prefetch to the uniform cache", "memory.prefetch", "L1 : []"),
     _store(

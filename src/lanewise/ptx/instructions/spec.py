@@ -81,6 +81,7 @@ SETS: dict[str, str] = {
     "F8F6F4": "e4m3|e5m2|e3m2|e2m3|e2m1",
 }
 
+_TAKE_SYMBOLS = frozenset(("mov", "cvta", "mapa", "getctarank", "isspacep", "istypep"))
 _HINT = "L2::cache_hint"
 _VECTOR_SIZES = {"v2": 2, "v4": 4, "v8": 8}
 
@@ -110,7 +111,8 @@ class _OperandPattern:
     kind: str  # value, pair (second part optional), both (of a pair), vector, maybe-vector, address, code
     optional: bool
 
-    def fits(self, operand: Operand, modifiers: tuple[str, ...], *, destination: bool) -> bool:
+    def fits(self, operand: Operand, instruction: Instruction, *, destination: bool) -> bool:
+        modifiers = instruction.modifiers
         if self.kind == "address":
             return isinstance(operand, Address | TensorAddress)
         if self.kind == "code":
@@ -126,9 +128,16 @@ class _OperandPattern:
             return isinstance(operand.first, Register | Sink) and isinstance(operand.second, Register | Sink)
         if self.kind == "both":
             return False
+        if isinstance(operand, SubWord):
+            return instruction.opcode[0] == "v" and instruction.opcode != "vote"  # the video instructions
         if destination:
-            return isinstance(operand, Register | Sink | SubWord)
-        return isinstance(operand, Register | Special | Integer | Float | Symbol | Negated | SubWord)
+            return isinstance(operand, Register | Sink)
+        if isinstance(operand, Negated):
+            predicate = self.type == "pred" or (self.type == "T" and "pred" in modifiers)
+            return predicate if operand.operator == "!" else instruction.opcode == "vmad"
+        if isinstance(operand, Symbol):
+            return instruction.opcode in _TAKE_SYMBOLS
+        return isinstance(operand, Register | Special | Integer | Float)
 
 
 def _is_width_of_access(count: int, modifiers: tuple[str, ...]) -> bool:
@@ -211,7 +220,7 @@ class Form:
         if any(not pattern.optional for pattern in patterns[len(operands) :]):
             return False
         return all(
-            pattern.fits(operand, instruction.modifiers, destination=index < destinations)
+            pattern.fits(operand, instruction, destination=index < destinations)
             for index, (pattern, operand) in enumerate(zip(patterns, operands, strict=False))
         )
 

@@ -54,7 +54,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "Reduce on a surface",
         None,
         "b add|min|max|and|or 1d|2d|3d u32|u64|s32|b32|s64 trap|clamp|zero : ...",
-        "p add|min|max|and|or 1d|2d|3d b32|b64 trap|clamp|zero : ...",
+        "p add|min|max|and|or 1d|2d|3d u32|s32|u64|s64|b32|b64 trap|clamp|zero : ...",
         destinations=0,
     ),
     _surface(

@@ -64,7 +64,7 @@ SPECS: tuple[InstructionSpec, ...] = (
             f"{name}{parts}",
             f"9.7.18.2.{section}",
             f"{title}, {words}",
-            "video.simd",
+            f"video.{name}{parts}",
             "INT32 INT32 INT32 sat? : T0 T1 T2 b32",
             "INT32 INT32 INT32 add : T0 T1 T2 b32",
         )
@@ -83,7 +83,7 @@ SPECS: tuple[InstructionSpec, ...] = (
             f"vset{parts}",
             f"9.7.18.2.{section}",
             f"Compare, {words}",
-            "video.simd",
+            f"video.vset{parts}",
             f"INT32 INT32 {_COMPARE} add? : u32 T0 T1 b32",
         )
         for parts, section, words in ((2, 2, "half-words"), (4, 4, "bytes"))
