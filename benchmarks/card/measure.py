@@ -18,11 +18,11 @@ from pathlib import Path
 
 import torch
 from card import Kernels, Sample, time_together
-from report import markdown, this_card
 from subjects import WORKS, Case, Work, poison
 
 from lanewise.errors import UsageError
 from lanewise.ladder import Plan, Subject, load, resolve
+from report import markdown, this_card
 
 
 def plans_of(subject: Subject, element: str, problem: dict, names: tuple[str, ...] = ()) -> dict[str, Plan]:
