@@ -15,8 +15,8 @@ from lanewise.errors import ExitCode
 from lanewise.toolchain import gpu, wheels
 
 NAMES = (
-    "Python", "host C++ compiler", "nvcc", "NVRTC", "ptxas", "nvdisasm", "LLVM compiler", "cache directory",
-    "device memory", "NVIDIA driver", "device", "timing", "counters",
+    "Python", "host C++ compiler", "nvcc", "NVRTC", "ptxas", "nvdisasm", "runtime library", "LLVM compiler",
+    "cache directory", "device memory", "NVIDIA driver", "device", "timing", "counters",
 )  # fmt: skip
 NO_DRIVER = gpu.Gpu(None, (), "there is no libcuda.so.1")
 
@@ -54,7 +54,7 @@ def test_on_a_terminal_the_cause_and_the_cure_stand_below(monkeypatch: pytest.Mo
     assert lines[at].split()[0] == "missing"
     assert "why: no host C++ compiler" in lines[at + 1]
     assert "you can fix it: install one (Debian and Ubuntu: sudo apt-get install g++" in lines[at + 2]
-    assert lines[-1] == "Programs cannot be run here: host C++ compiler."
+    assert lines[-1] == "Programs cannot be run here: host C++ compiler, runtime library."
     assert exit_code(found) == ExitCode.ENVIRONMENT
     assert json.loads(as_json(found))["ok"] is False
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lanewise.cudart import library
 from lanewise.emulator.arena import Arena
 from lanewise.errors import EnvironmentProblem, LanewiseError
 from lanewise.toolchain import cache, gpu, host, nvrtc, process, wheels
@@ -41,8 +42,10 @@ class Capability:
 
 
 def checks() -> list[Capability]:
-    """Every capability, the needed ones first. Takes about a second; changes nothing but an empty file in the cache."""
-    found = [check() for check in (_python, _compiler, _nvcc, _nvrtc, _ptxas, _nvdisasm, _jit, _cache, _arena)]
+    """Every capability, the needed ones first. Takes a second or two; writes to nothing but the cache."""
+    found = [
+        check() for check in (_python, _compiler, _nvcc, _nvrtc, _ptxas, _nvdisasm, _runtime, _jit, _cache, _arena)
+    ]
     return found + _card()
 
 
@@ -109,6 +112,11 @@ def _ptxas() -> Capability:
 
 def _nvdisasm() -> Capability:
     return _guarded("nvdisasm", None, lambda: _tool_version("nvdisasm", "nvidia-cuda-nvdisasm"))
+
+
+def _runtime() -> Capability:
+    """Our own runtime library, which the host's compiler builds once."""
+    return _guarded("runtime library", "programs", lambda: str(library.library_directory() / library.SONAME))
 
 
 def _tool_version(name: str, wheel: str) -> str:
