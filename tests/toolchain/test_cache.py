@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lanewise.errors import EnvironmentProblem, UsageError
+from lanewise.errors import CompileError, EnvironmentProblem, UsageError
 from lanewise.toolchain import cache
 from lanewise.toolchain.cache import Cache, key_of
 
@@ -112,6 +112,21 @@ def test_no_space_anywhere_is_one_clear_error(tmp_path: Path) -> None:
         store.build_once("program", "key", full)
     assert caught.value.next_step is not None
     assert "LANEWISE_CACHE_DIR" in caught.value.next_step
+
+
+def test_a_compiler_that_fails_on_a_full_disk_is_tried_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "free_bytes", lambda path: 1000 if tmp_path in path.parents else 1 << 30)
+
+    def build(path: Path) -> None:
+        if tmp_path in path.parents:
+            raise CompileError("ld died", "signal 7")
+        path.write_bytes(b"whole")
+
+    store = Cache(tmp_path)
+    assert store.build_once("program", "key", build).read_bytes() == b"whole"
+    assert "no space left" in (store.note or "")
 
 
 def test_the_environment_chooses_directory_and_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -132,10 +134,16 @@ def test_no_host_compiler(saxpy_source: Path, monkeypatch: pytest.MonkeyPatch, t
         host.compiler("nosuchcompiler")
 
 
-def test_no_space_for_the_compiler() -> None:
+def test_no_space_for_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     script = "echo 'ld: final link failed: No space left on device' >&2; exit 1"
     with pytest.raises(EnvironmentProblem, match="no space"):
         process.run(["sh", "-c", script])
+    full = shutil.disk_usage("/")._replace(free=1000)
+    monkeypatch.setattr(process.shutil, "disk_usage", lambda _: full)
+    with pytest.raises(EnvironmentProblem, match="no space"):
+        process.run(["sh", "-c", "kill -BUS $$"])
+    with pytest.raises(EnvironmentProblem, match="do not fit into"), process.scratch():
+        raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_a_cache_that_is_off_still_builds(saxpy_source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +219,7 @@ def test_flags_that_ask_for_no_program(flags: list[str]) -> None:
         nvcc_flags.parse(flags)
 
 
-def test_a_file_written_during_the_compilation_is_noticed(tmp_path: Path) -> None:
+def test_a_file_written_during_the_compilation_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     header = tmp_path / "header.h"
     header.write_text("")
     os.utime(header, ns=(1000, 1000))
@@ -220,6 +228,24 @@ def test_a_file_written_during_the_compilation_is_noticed(tmp_path: Path) -> Non
     ahead = time.time_ns() + 10**12
     os.utime(header, ns=(ahead, ahead))
     assert not dependencies.changed_since(500, [str(header)])
+
+    # The compiler reads one header, and another one is there when it is done.
+    source = tmp_path / "program.cpp"
+    source.write_text('#include "header.h"\nint main() { return VALUE; }\n')
+    header.write_text("#define VALUE 1\n")
+    real = process.run
+
+    def run(command: Sequence[str], **environment: str) -> subprocess.CompletedProcess[str]:
+        done = real(command, **environment)
+        if "-c" in command:
+            time.sleep(0.02)
+            header.write_text("#define VALUE 2\n")
+            time.sleep(0.02)
+        return done
+
+    monkeypatch.setattr(process, "run", run)
+    assert subprocess.run([nvcc.build([source], arch="sm_90")], check=False).returncode == 1
+    assert subprocess.run([nvcc.build([source], arch="sm_90")], check=False).returncode == 2
 
 
 def test_wheels_in_two_places_are_told_apart(saxpy_source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,8 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from lanewise.errors import EnvironmentProblem, UsageError
+from lanewise.errors import EnvironmentProblem, LanewiseError, UsageError
+from lanewise.toolchain import process
 
 try:
     import fcntl
@@ -157,6 +158,12 @@ class Cache:
             except OSError as error:
                 if not self._give_up(error):
                     raise
+                continue
+            except LanewiseError:
+                # A linker that cannot write says many things, or crashes.
+                if free_bytes(path) >= process.NO_SPACE:
+                    raise
+                self._give_up(OSError(errno.ENOSPC, "No space left on device"))
                 continue
             finally:
                 if scratch is not None:

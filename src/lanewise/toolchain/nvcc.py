@@ -88,9 +88,14 @@ def build(
     key = cache.key_of(_FORMAT, job.identity, *parsed.link, *contents)
 
     def link(path: Path) -> None:
-        done = process.run([*command, "-o", str(path)])
-        if done.returncode:
-            raise _link_failure(process.text_of(done), sources)
+        # Not in its place at once: a copy that finds no space says so, a linker says anything.
+        with process.scratch() as scratch:
+            product = Path(scratch, "program")
+            done = process.run([*command, "-o", str(product)])
+            if done.returncode:
+                raise _link_failure(process.text_of(done), sources)
+            data = product.read_bytes()
+        path.write_bytes(data)
         path.chmod(0o755)
 
     built = cache.default().build_once("program", key, link)
@@ -166,11 +171,15 @@ def _object(job: _Job, source: Path) -> tuple[Path, str]:
         if done.returncode:
             raise _compile_failure(source, text)
         files = _included(job, source, reported)
-        key = cache.key_of(manifest_key, *(part for pair in files for part in pair))
-        path = store.build_once("object", key + ".o", lambda place: shutil.copyfile(product, place))
-    if dependencies.changed_since(started, [str(source), *(name for name, _ in files)]):
-        return path, text  # what was compiled may not be what was hashed
-    entry = {"object": key + ".o", "files": files, "warnings": text}
+        key = cache.key_of(manifest_key, *(part for pair in files for part in pair)) + ".o"
+        # What was compiled may not be what was hashed: such an object serves this build only.
+        changed = dependencies.changed_since(started, [str(source), *(name for name, _ in files)])
+        if changed:
+            key = cache.key_of(key, str(started)) + ".o"
+        path = store.build_once("object", key, lambda place: shutil.copyfile(product, place))
+    if changed:
+        return path, text
+    entry = {"object": key, "files": files, "warnings": text}
     kept = [entry, *(variant for variant in variants if variant["object"] != entry["object"])][:_VARIANTS]
     store.put("dependencies", manifest_key, json.dumps(kept).encode())
     return path, text
