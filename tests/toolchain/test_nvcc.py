@@ -186,6 +186,21 @@ def test_flags_are_sorted() -> None:
     assert (flags.optimised, flags.debug, flags.relocatable, flags.arch) == (True, False, False, None)
 
 
+def test_options_are_read_from_files(tmp_path: Path) -> None:
+    file = tmp_path / "options"
+    file.write_text("-DNAME='a b' -lm\n-lineinfo\n")
+    parsed = nvcc_flags.parse(["-O1", f"-optf={file}"])
+    assert (parsed.common, parsed.compile_only, parsed.link) == (("-O1",), ("-DNAME=a b",), ("-lm",))
+    with pytest.raises(UsageError, match="absent"):
+        nvcc_flags.parse(["--options-file", "absent"])
+
+
+@pytest.mark.parametrize("flag", ["-lineinfo", "-ltoir", "-lib", "-link", "-lto"])
+def test_flags_that_only_look_like_libraries(flag: str) -> None:
+    (item,) = nvcc_flags.split([flag])
+    assert item == (flag, "", (flag,))
+
+
 @pytest.mark.parametrize(
     ("flags", "arch"),
     [

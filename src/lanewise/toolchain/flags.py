@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from lanewise.errors import UsageError
 from lanewise.toolchain import arch as architectures
@@ -13,23 +15,32 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Flags whose value is the next argument when it is not attached. Only what changes how the line is read is listed.
+# nvcc 13.0's flags whose value is the next argument when it is not attached, with "=" or (of -I and the like) directly.
 _TAKES_VALUE = _words(
     """-I --include-path -isystem --system-include -include --pre-include -D --define-macro -U --undefine-macro
-    -L --library-path -l --library -O --optimize -std --std -x --x -ccbin --compiler-bindir
+    -L --library-path -l --library -O --optimize -std --std -x --x -ccbin --compiler-bindir -arbin --archiver-binary
     -Xcompiler --compiler-options -Xlinker --linker-options -Xptxas --ptxas-options -Xnvlink --nvlink-options
-    -Xfatbin --fatbin-options -Xarchive --archive-options -Xcudafe --cudafe-options
+    -Xfatbin --fatbin-options -Xarchive --archive-options -Xcudafe --cudafe-options -e --entries
     -arch --gpu-architecture -code --gpu-code -gencode --generate-code -cudart --cudart -cudadevrt --cudadevrt
     -maxrregcount --maxrregcount -t --threads -rdc --relocatable-device-code -diag-suppress --diag-suppress
     -diag-error --diag-error -diag-warn --diag-warn -Werror --Werror -o --output-file -MF --dependency-output
-    -optf --options-file -idp --input-drive-prefix -odir --output-directory -ftz --ftz -prec-div --prec-div
-    -prec-sqrt --prec-sqrt -fmad --fmad -default-stream --default-stream -m --machine -split-compile
-    --split-compile -keep-dir --keep-dir -objdir-as-tempdir -jump-table-density --jump-table-density
-    -run-args --run-args"""
+    -MT --dependency-target-name -optf --options-file -odir --output-directory -keep-dir --keep-dir
+    -idp --input-drive-prefix -dp --drive-prefix -ddp --dependency-drive-prefix
+    -ldir --libdevice-directory -target-dir --target-directory -ftz --ftz -prec-div --prec-div
+    -prec-sqrt --prec-sqrt -fmad --fmad -default-stream --default-stream -m --machine
+    -split-compile --split-compile -split-compile-extended --split-compile-extended -dopt --dopt
+    -opt-info --optimization-info -Ofc --Ofast-compile -ftemplate-depth --ftemplate-depth
+    -ftemplate-backtrace-limit --ftemplate-backtrace-limit -fdevice-time-trace --fdevice-time-trace -time --time
+    -static-global-template-stub --static-global-template-stub -brief-diag --brief-diagnostics
+    -device-entity-has-hidden-visibility --device-entity-has-hidden-visibility -hls --host-linker-script
+    -jtd --jump-table-density -device-stack-protector --device-stack-protector -compress-mode --compress-mode
+    -frandom-seed --frandom-seed -sanitize --sanitize -run-args --run-args"""
 )
 _ARCH = frozenset(("-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode", "--generate-code"))
 _CUDART = frozenset(("-cudart", "--cudart"))
 _LINK_TIME = frozenset(("-dlto", "--dlink-time-opt", "-lto"))
+_LINE_INFORMATION = frozenset(("-lineinfo", "--generate-line-info"))
+_OPTION_FILES = frozenset(("-optf", "--options-file"))
 _DEBUG = frozenset(("-G", "--device-debug"))
 _OUTPUT = frozenset(("-o", "--output-file", "-MF", "--dependency-output", "-odir", "--output-directory"))
 _PHASES = _words(
@@ -39,10 +50,12 @@ _PHASES = _words(
     --generate-dependencies-with-compile --generate-nonsystem-dependencies-with-compile
     -dryrun --dryrun -n -clean --clean-targets -h --help -V --version -shared --shared"""
 )
-_LINKING = ("-l", "-L", "-Xlinker", "--linker-options", "--library", "--library-path", "-Xnvlink", "--nvlink-options")
-
-_COMPILING = ("-I", "--include-path", "-isystem", "--system-include", "-include", "--pre-include",
-              "-D", "--define-macro", "-U", "--undefine-macro", "-x", "--x")  # fmt: skip
+_LINKING = _words("-l -L -Xlinker --linker-options --library --library-path -Xnvlink --nvlink-options")
+_COMPILING = _words("""-I --include-path -isystem --system-include -include --pre-include
+                       -D --define-macro -U --undefine-macro -x --x""")
+# Flags whose value may be attached without "=", and whole flags that begin like -l.
+_ATTACHED = ("-I", "-D", "-U", "-L", "-O", "-l")
+_NO_LIBRARIES = _LINK_TIME | _LINE_INFORMATION | _PHASES
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +101,17 @@ def parse(flags: Sequence[str]) -> Flags:
             relocatable = True
             common.append("-rdc=true")
             ignored.append(f"{text} (optimising at link time leaves no PTX; the code is linked without it)")
-        elif "cudart_static" in value or "cudart_static" in flag:
+        elif flag in ("-l", "--library") and value == "cudart_static":
             ignored.append(f"{text} (the program is linked with Lanewise's own runtime)")
-        elif flag.startswith(_LINKING):
+        elif flag in _LINKING:
             link_flags += words
-        elif flag.startswith(_COMPILING):
+        elif flag in _COMPILING:
             compile_only += words
+        elif flag in _LINE_INFORMATION:
+            continue  # always there, except with -G, which has more
         else:
             debug = debug or flag in _DEBUG
-            optimised = optimised or flag == "--optimize" or flag.startswith("-O")
+            optimised = optimised or flag in ("-O", "--optimize")
             if flag in ("-rdc", "--relocatable-device-code"):
                 relocatable = value == "true"
             if flag in ("-ccbin", "--compiler-bindir"):
@@ -117,19 +132,35 @@ def parse(flags: Sequence[str]) -> Flags:
 
 
 def split(flags: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """(flag, value, the words as given): "-arch=sm_80", "-arch sm_80" and "-Idir" in one form."""
+    """(flag, value, the words as given): "-arch=sm_80", "-arch sm_80" and "-Idir" in one form. A word that is no flag
+    comes as a flag without a value. Files of options are read in place."""
     words = iter(flags)
     for word in words:
         name, equals, value = word.partition("=")
+        item: tuple[str, str, tuple[str, ...]]
         if equals and name in _TAKES_VALUE:
-            yield name, value, (word,)
+            item = name, value, (word,)
         elif word in _TAKES_VALUE:
             following = next(words, None)
             if following is None:
                 raise UsageError(f"{word} needs a value after it", next_step="add it, or leave the flag out")
-            yield word, following, (word, following)
+            item = word, following, (word, following)
+        elif word.startswith(_ATTACHED) and name not in _NO_LIBRARIES:
+            item = word[:2], word[2:], (word,)
         else:
-            yield word, "", (word,)
+            item = word, "", (word,)
+        if item[0] in _OPTION_FILES:
+            for file in item[1].split(","):
+                yield from split(_options_in(Path(file)))
+        else:
+            yield item
+
+
+def _options_in(file: Path) -> list[str]:
+    try:
+        return shlex.split(file.read_text())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the options in {file} cannot be read: {error}", next_step="check the file") from error
 
 
 def _architectures(value: str) -> Iterator[str]:
