@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
-from instructions import Case, Spec, selector_of, width_of
+from instructions import Case, Spec, all_cases, columns, selector_of, width_of
 
 from lanewise.emulator.ir import WARP, Elementwise, Emitter, Value
 from lanewise.emulator.lowering import resolve
@@ -103,7 +104,9 @@ class Compiled:
         self.machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
         module = llvm.parse_assembly(llvm_text(cases))
         module.verify()
-        passes = llvm.create_pass_builder(self.machine, llvm.create_pipeline_tuning_options(speed_level=1))
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
+        options.loop_unrolling = options.loop_interleaving = options.loop_vectorization = False
+        passes = llvm.create_pass_builder(self.machine, options)
         passes.getModulePassManager().run(module, passes)
         self.module = module
         self.engine = llvm.create_mcjit_compiler(module, self.machine)
@@ -135,3 +138,15 @@ class Compiled:
                 f"{scalar[differ[0]]:#x} and {vector[differ[0]]:#x}"
             )
         return tuple(both[0])
+
+
+@cache
+def compiled(group: str) -> Compiled:
+    """All cases of one file of lowerings."""
+    return Compiled([case for case in all_cases() if case.key.startswith(group + ".")])
+
+
+def run(case: Case) -> tuple[list[list[int]], tuple[Array, ...]]:
+    """The columns of operands of a case, and its results."""
+    inputs = columns(case)
+    return inputs, compiled(case.key.split(".")[0]).run(case, inputs)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from harness import Compiled
-from instructions import Case, all_cases, columns, kind_of, width_of
+from harness import run
+from instructions import Case, all_cases, kind_of, width_of
 
 Reference = Callable[..., int]
 
@@ -61,16 +61,10 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def compiled() -> Compiled:
-    return Compiled(CASES)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_integer(compiled: Compiled, case: Case) -> None:
+def test_integer(case: Case) -> None:
     reference = REFERENCES[case.name.rpartition(".")[0]](width_of(case.inputs[0]))
-    inputs = columns(case)
-    (results,) = compiled.run(case, inputs)
+    inputs, (results,) = run(case)
     for row, result in zip(zip(*inputs, strict=True), results, strict=True):
         operands = [
             signed(value, width_of(spec)) if kind_of(spec)[0] == "s" else value
