@@ -112,7 +112,7 @@ class Compiled:
         self.engine = llvm.create_mcjit_compiler(module, self.machine)
         self.engine.finalize_object()
 
-    def run(self, case: Case, inputs: Sequence[Sequence[int]]) -> tuple[Array, ...]:
+    def run(self, case: Case, inputs: Sequence[Sequence[int] | Array]) -> tuple[Array, ...]:
         """Columns of operands in, arrays of results out, as unsigned integers. Inputs are padded to whole warps."""
         number = self.cases[case.id][0]
         kinds = [element_of(spec) for spec in case.inputs]

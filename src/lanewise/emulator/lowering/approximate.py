@@ -142,6 +142,8 @@ def _circular(e: Elementwise, x: Value, quarter_turns: int) -> Value:
     sign = e.op("shl", e.op("lshr", quadrant, e.const("i32", 1)), e.const("i32", 31))
     bits = e.op("xor", e.as_int(e.select(odd, cosine, sine)), sign)
     result = e.as_float(bits, "float")
+    if not quarter_turns:  # the sign of zero is lost on the way
+        result = e.select(e.fcmp("oeq", x, e.const("float", 0.0)), x, result)
     return canonical(e, e.select(finite, result, e.const("float", math.nan)))
 
 

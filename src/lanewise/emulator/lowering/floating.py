@@ -121,10 +121,7 @@ def _gross(e: Elementwise, function: Callable[[Value], Value], a: Value) -> Valu
     """`.approx.ftz.f64`: only the upper 32 bits of the operand and of the result count, subnormals are zero."""
     upper = e.const("i64", -1 << 32)
     result = flush(e, function(flush(e, e.as_float(e.op("and", e.as_int(a), upper), "double"))))
-    half = e.const("i64", 1 << 31)
-    bits = e.op("and", e.op("add", e.as_int(result), half), upper)
-    finite = e.fcmp("olt", e.intrinsic("fabs", result), e.const("double", float("inf")))
-    return canonical(e, e.select(finite, e.as_float(bits, "double"), result))
+    return canonical(e, e.as_float(e.op("and", e.as_int(result), upper), "double"))
 
 
 def abs(e: Elementwise, ins: Instruction, a: Value) -> Value:

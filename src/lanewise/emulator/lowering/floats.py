@@ -1,8 +1,8 @@
 """What the floating-point lowerings share: subnormal flushing, saturation, canonical NaN, rounding modes.
 
 NaN: the card gives 0x7fffffff for every f32 NaN result, 0x7fff for f16 and bf16, and keeps an operand's payload in
-f64. So it is here, but for f32 add, sub, mul and fma: they give *a* NaN with the CPU's bits, since fixing it up would
-cost as much as the arithmetic. Of several NaN operands, the CPU may pick another one's payload than the card.
+f64. So it is here, but for f32 add, sub, mul and fma to nearest: they give *a* NaN with the CPU's bits, since fixing
+it up would cost as much as the arithmetic. Of several NaN operands, the CPU may pick another one's payload.
 
 `.ftz`: a product just below the least normal number that rounds up to it stays; the card flushes it.
 """
@@ -60,7 +60,8 @@ def rounded(e: Elementwise, operation: str, rounding: str, *args: Value) -> Valu
         if operation in ("fma", "sqrt"):
             return e.intrinsic(operation, *args)
         return e.op(operation, *args)
-    return e.call(_define_rounded(e, operation, rounding, args[0].type), args[0].type, *args)
+    result = e.call(_define_rounded(e, operation, rounding, args[0].type), args[0].type, *args)
+    return canonical(e, result) if result.type == "float" else result
 
 
 def _define_rounded(e: Elementwise, operation: str, rounding: str, element: str) -> str:
