@@ -7,6 +7,7 @@ import pytest
 from lanewise.errors import CompileError, UsageError
 from lanewise.toolchain import nvrtc
 from lanewise.toolchain.cache import Cache
+from lanewise.toolchain.nvrtc_headers import HEADERS
 
 KERNEL = "__global__ void set(float* a) { a[threadIdx.x] = 1; }"
 
@@ -57,3 +58,31 @@ def test_a_source_with_headers_of_its_own_is_not_kept(tmp_path: Path, fresh_cach
     assert not (fresh_cache.root / "nvrtc").exists()
     nvrtc.compile_source(KERNEL, arch="sm_90")
     assert (fresh_cache.root / "nvrtc").exists()
+
+
+def test_standard_headers_that_kernels_include() -> None:
+    includes = "".join(f"#include <{name}>\n" for name in HEADERS) + "#include <cub/block/block_reduce.cuh>\n"
+    checks = "".join(
+        f"static_assert({macro} == std::numeric_limits<{type}>::{member}());\n"
+        for macro, type, member in (
+            ("FLT_MAX", "float", "max"), ("FLT_MIN", "float", "min"), ("FLT_EPSILON", "float", "epsilon"),
+            ("DBL_MAX", "double", "max"), ("DBL_MIN", "double", "min"), ("DBL_EPSILON", "double", "epsilon"),
+            ("INT_MIN", "int", "min"), ("UINT_MAX", "unsigned", "max"), ("LONG_MIN", "long", "min"),
+            ("LLONG_MAX", "long long", "max"), ("ULLONG_MAX", "unsigned long long", "max"), ("CHAR_MIN", "char", "min"),
+            ("SHRT_MIN", "short", "min"), ("USHRT_MAX", "unsigned short", "max"), ("UCHAR_MAX", "unsigned char", "max"),
+            ("INT64_MAX", "int64_t", "max"), ("UINT8_MAX", "std::uint8_t", "max"), ("INFINITY", "float", "infinity"),
+        )
+    )  # fmt: skip
+    body = (
+        '*a = std::sqrt(*a) + sqrt(M_PI) + std::fmax(*a, NAN); assert(*a > 0); std::printf("%d", (int)std::size_t());'
+    )
+    ptx = nvrtc.compile_source(f"{includes}{checks}__global__ void k(float* a) {{ {body} }}", arch="sm_90")
+    assert "vprintf" in ptx
+    assert "__assertfail" in ptx
+    assert "sqrt" in ptx
+
+
+def test_a_host_header_is_refused_with_advice() -> None:
+    with pytest.raises(CompileError) as caught:
+        nvrtc.compile_source("#include <iostream>\n__global__ void k() {}", arch="sm_90")
+    assert (caught.value.next_step or "").startswith("iostream is no header that device code can use here")

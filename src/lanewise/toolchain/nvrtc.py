@@ -11,6 +11,7 @@ from typing import Any
 from lanewise.errors import CompileError, EnvironmentProblem
 from lanewise.toolchain import arch as architectures
 from lanewise.toolchain import cache, wheels
+from lanewise.toolchain.nvrtc_headers import HEADERS
 
 DEFAULT_STANDARD = "c++17"
 _OTHER_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include(?!_next)\b[ \t]*(?![ \t<])", re.MULTILINE)
@@ -30,7 +31,7 @@ def compile_source(source: str, *, arch: str, options: Sequence[str] = (), name:
         return _compile(nvrtc, source, name, arguments)
     # The directory is part of what comes out: `.file` directives carry the whole path.
     version = wheels.version("nvidia-cuda-nvrtc") or ""
-    key = cache.key_of(version, os.getcwd(), name, source, *arguments)
+    key = cache.key_of(version, os.getcwd(), name, source, *HEADERS.values(), *arguments)
     known = cache.default().get("nvrtc", key)
     if known is not None:
         return known.decode()
@@ -66,7 +67,9 @@ def _library() -> Any:
 
 
 def _compile(nvrtc: Any, source: str, name: str, arguments: Sequence[str]) -> str:
-    program = _checked(nvrtc, nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], []))
+    names = [header.encode() for header in HEADERS]
+    texts = [text.encode() for text in HEADERS.values()]
+    program = _checked(nvrtc, nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), len(names), texts, names))
     try:
         (result,) = nvrtc.nvrtcCompileProgram(program, len(arguments), [option.encode() for option in arguments])
         if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
@@ -77,12 +80,22 @@ def _compile(nvrtc: Any, source: str, name: str, arguments: Sequence[str]) -> st
                 if "gpu-architecture" in text:
                     raise architectures.not_compiled_for(arguments[0].partition("=")[2])
                 raise CompileError(f"NVRTC does not take an option of {' '.join(arguments)}", text)
-            raise CompileError(f"{name} does not compile", text or _text(nvrtc, result))
+            raise CompileError(f"{name} does not compile", text or _text(nvrtc, result), next_step=_next_step(text))
         ptx = bytearray(_checked(nvrtc, nvrtc.nvrtcGetPTXSize(program)))
         _checked(nvrtc, nvrtc.nvrtcGetPTX(program, ptx))
     finally:
         nvrtc.nvrtcDestroyProgram(program)
     return bytes(ptx).rstrip(b"\0").decode()
+
+
+def _next_step(log: str) -> str | None:
+    header = re.search(r'cannot open source file "([^"]+)"', log)
+    if header is None:
+        return None
+    return (
+        f"{header[1]} is no header that device code can use here: leave host code out, take <cuda/std/...> for the "
+        "standard library, and name the directory of headers of your own with -I"
+    )
 
 
 def _checked(nvrtc: Any, answer: tuple[Any, ...]) -> Any:
