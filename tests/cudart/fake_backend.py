@@ -13,22 +13,10 @@ import numpy as np
 from lanewise import ptx
 from lanewise.cudart.backend import FunctionInfo, LaunchOutcome, LaunchRequest, ModuleImage
 from lanewise.cudart.codes import CudaError
-from lanewise.cudart.properties import DeviceView, device_view
 from lanewise.emulator.memory import DeviceMemory
+from lanewise.hardware import device
 from lanewise.ptx.syntax import PtxModule
 from lanewise.records import KernelResources
-
-H200 = device_view(
-    "NVIDIA H200",
-    {
-        "totalGlobalMem": 1 << 30, "sharedMemPerBlock": 49152, "regsPerBlock": 65536, "maxThreadsPerBlock": 1024,
-        "maxThreadsDim": (1024, 1024, 64), "maxGridSize": (2**31 - 1, 65535, 65535), "major": 9, "minor": 0,
-        "multiProcessorCount": 132, "memoryBusWidth": 6016, "l2CacheSize": 60 << 20,
-        "maxThreadsPerMultiProcessor": 2048, "sharedMemPerMultiprocessor": 233472, "regsPerMultiprocessor": 65536,
-        "sharedMemPerBlockOptin": 232448, "maxBlocksPerMultiProcessor": 32, "reservedSharedMemPerBlock": 1024,
-        "clockRate": 1_980_000, "memoryClockRate": 3_201_000, "asyncEngineCount": 3,
-    },
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -41,7 +29,7 @@ class Program:
 class FakeBackend:
     """`launches` keeps every request; `programs` what was loaded."""
 
-    view: DeviceView = H200
+    spec = device.load("h200")
     arch = "sm_90"
 
     def __init__(self, memory: DeviceMemory) -> None:
@@ -79,9 +67,11 @@ class FakeBackend:
         for module in program.modules:
             function = module.functions.get(name)
             if function is not None and function.is_kernel:
-                most = prod(function.directives.get("maxntid", (1024,)))
-                resources = KernelResources(registers=32, static_shared_bytes=1024, local_bytes=16, constant_bytes=64)
-                return FunctionInfo((program, name), function.params, resources, most, 90, 90)
+                bound = function.directives.get("maxntid")
+                shared = sum(variable.size for variable in function.variables if variable.space == "shared")
+                resources = KernelResources(registers=32, static_shared_bytes=shared, local_bytes=0)
+                most = prod(bound) if bound else None
+                return FunctionInfo((program, name), name, function.params, resources, most, 90, 90)
         return None
 
     def symbol(self, program: Program, name: str) -> tuple[int, int] | None:
@@ -92,10 +82,6 @@ class FakeBackend:
         program, name = request.function.handle
         arguments = [request.params[p.offset : p.offset + p.size] for p in request.function.params]
         return KERNELS[name](self, program, request, arguments)
-
-    def active_blocks(self, function: FunctionInfo, block_threads: int, dynamic_shared_bytes: int) -> int:
-        shared = dynamic_shared_bytes + function.resources.static_shared_bytes + 1024
-        return min(2048 // block_threads, 233472 // shared)
 
     def set_limit(self, limit: int, value: int) -> bool:
         self.limits[limit] = value

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lanewise.cudart.codes import CudaError
-from lanewise.cudart.properties import DeviceView
+from lanewise.hardware.device import DeviceSpec
 from lanewise.records import KernelResources, Param
 
 Dim3 = tuple[int, int, int]
@@ -26,14 +26,14 @@ class ModuleImage:
 class FunctionInfo:
     """A kernel of a loaded program.
 
-    `handle` is the backend's own. `max_threads_per_block` is by `.maxntid` or `.reqntid` and registers;
-    `max_dynamic_shared_bytes` before the program raises it.
+    `handle` is the backend's own; `max_threads_per_block` is what `.maxntid` or `.reqntid` say, None without them.
     """
 
     handle: Any
+    name: str  # as in the PTX
     params: tuple[Param, ...]
     resources: KernelResources
-    max_threads_per_block: int
+    max_threads_per_block: int | None = None
     ptx_version: int = 0  # 90 for PTX made for sm_90
     binary_version: int = 0
 
@@ -73,8 +73,8 @@ class Backend(Protocol):
     """
 
     @property
-    def view(self) -> DeviceView:
-        """The device's properties."""
+    def spec(self) -> DeviceSpec:
+        """The device that the program sees."""
 
     @property
     def arch(self) -> str:
@@ -98,9 +98,6 @@ class Backend(Protocol):
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
         """Run to the end."""
-
-    def active_blocks(self, function: FunctionInfo, block_threads: int, dynamic_shared_bytes: int) -> int:
-        """How many such blocks fit one multiprocessor at a time."""
 
     def set_limit(self, limit: int, value: int) -> bool:
         """cudaDeviceSetLimit with a `cudaLimit` number. False where the device has no such limit."""

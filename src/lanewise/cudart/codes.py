@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from enum import IntEnum
+from functools import cache
 from importlib.resources import files
 
 
@@ -41,6 +42,11 @@ class CudaError(IntEnum):
     UNKNOWN = 999
 
     @property
+    def text(self) -> str:
+        """What cudaGetErrorString says."""
+        return next(text for code, _, text in table() if code == self)
+
+    @property
     def is_sticky(self) -> bool:
         """Whether the error is a kernel's fault, after which the device answers every call with it."""
         return self in _STICKY
@@ -61,6 +67,7 @@ _STICKY = frozenset(
 )
 
 
+@cache
 def table() -> list[tuple[int, str, str]]:
     """(code, name, text) of every error, by code."""
     lines = files("lanewise.cudart").joinpath("data/errors.tsv").read_text(encoding="utf-8").splitlines()[1:]

@@ -1,45 +1,77 @@
-"""What the runtime refuses before a kernel starts, and with which error."""
+"""What the runtime refuses before a kernel starts: with which error, and why in words."""
 
 from __future__ import annotations
 
 from math import prod
 
-from lanewise.cudart.backend import Backend, Dim3, FunctionInfo, LaunchRequest
+from lanewise.cudart.backend import FunctionInfo, LaunchRequest
 from lanewise.cudart.codes import CudaError
-from lanewise.cudart.properties import DeviceView
+from lanewise.hardware.device import DeviceSpec
+from lanewise.hardware.launch import refuse
+from lanewise.hardware.occupancy import occupancy, registers_limit
 
 
-def check(request: LaunchRequest, backend: Backend, max_dynamic_shared: int) -> CudaError:
-    """SUCCESS, or the error that cudaLaunchKernel returns for this configuration.
+def check(request: LaunchRequest, spec: DeviceSpec, max_dynamic_shared: int | None) -> tuple[CudaError, str] | None:
+    """None, or the error that cudaLaunchKernel returns for this configuration and its reason.
 
-    `max_dynamic_shared`: what cudaFuncSetAttribute allows, in bytes.
+    `max_dynamic_shared`: what cudaFuncSetAttribute allowed, in bytes; None where it was not called.
     """
-    view, function = backend.view, request.function
-    if not _within(request.grid, view, "maxGridSize") or not _within(request.block, view, "maxThreadsDim"):
-        return CudaError.INVALID_CONFIGURATION
-    threads = prod(request.block)
-    if threads > view.one("maxThreadsPerBlock"):
-        return CudaError.INVALID_CONFIGURATION
-    if threads > function.max_threads_per_block:
-        return CudaError.LAUNCH_OUT_OF_RESOURCES
-    if request.dynamic_shared_bytes > max_dynamic_shared:
-        return CudaError.INVALID_VALUE
+    function, threads = request.function, prod(request.block)
+    registers = function.resources.registers
+    reason = refuse(spec, request.grid, request.block)
+    if reason:
+        return CudaError.INVALID_CONFIGURATION, reason
+    bound = function.max_threads_per_block
+    if bound is not None and threads > bound:
+        return CudaError.LAUNCH_FAILURE, f"{threads} threads a block > {bound}, the kernel's launch bound"
+    reason = refuse(spec, request.grid, request.block, registers_per_thread=registers)
+    if reason:
+        return CudaError.LAUNCH_OUT_OF_RESOURCES, reason
+    shared = request.dynamic_shared_bytes
+    reason = refuse(
+        spec,
+        request.grid,
+        request.block,
+        static_shared=function.resources.static_shared_bytes,
+        dynamic_shared=shared,
+        dynamic_shared_allowed=max_dynamic_shared,
+    )
+    if reason:
+        return CudaError.INVALID_VALUE, reason
     if request.cooperative:
-        fit = backend.active_blocks(function, threads, request.dynamic_shared_bytes)
-        if prod(request.grid) > fit * view.one("multiProcessorCount"):
-            return CudaError.COOPERATIVE_LAUNCH_TOO_LARGE
-    return CudaError.SUCCESS
+        fit = active_blocks(function, threads, shared, spec) * spec.values.sm_count
+        if prod(request.grid) > fit:
+            return (
+                CudaError.COOPERATIVE_LAUNCH_TOO_LARGE,
+                f"{prod(request.grid)} blocks of a cooperative launch > {fit}, the most that run at one time",
+            )
+    return None
 
 
-def default_dynamic_shared(function: FunctionInfo, view: DeviceView) -> int:
+def active_blocks(function: FunctionInfo, threads: int, dynamic_shared: int, spec: DeviceSpec) -> int:
+    """How many such blocks fit one multiprocessor at a time."""
+    return occupancy(
+        spec,
+        threads_per_block=threads,
+        registers_per_thread=function.resources.registers,
+        static_shared=function.resources.static_shared_bytes,
+        dynamic_shared=dynamic_shared,
+    ).active_blocks
+
+
+def max_threads(function: FunctionInfo, spec: DeviceSpec) -> int:
+    """The largest block a kernel can be launched with, by its launch bound and its registers."""
+    most = min(function.max_threads_per_block or spec.limits.max_threads_per_block, spec.limits.max_threads_per_block)
+    while most > 32 and registers_limit(spec.limits, most, function.resources.registers) == 0:
+        most = (most - 1) // 32 * 32
+    return most
+
+
+def default_dynamic_shared(function: FunctionInfo, spec: DeviceSpec) -> int:
     """Dynamic shared memory a kernel may use before cudaFuncSetAttribute: what static memory leaves of a block's."""
-    return max(0, view.one("sharedMemPerBlock") - function.resources.static_shared_bytes)
+    return max(0, spec.limits.shared_per_block - function.resources.static_shared_bytes)
 
 
-def allows_dynamic_shared(function: FunctionInfo, value: int, view: DeviceView) -> bool:
+def allows_dynamic_shared(function: FunctionInfo, value: int, spec: DeviceSpec) -> bool:
     """Whether cudaFuncAttributeMaxDynamicSharedMemorySize takes a value."""
-    return 0 <= value <= view.one("sharedMemPerBlockOptin") - function.resources.static_shared_bytes
-
-
-def _within(size: Dim3, view: DeviceView, field: str) -> bool:
-    return all(0 < size[axis] <= view.one(field, axis) for axis in range(3))
+    return 0 <= value <= spec.limits.shared_per_block_optin - function.resources.static_shared_bytes

@@ -10,7 +10,7 @@ from typing import Any
 from lanewise.cudart import launch_checks
 from lanewise.cudart.backend import Backend, FunctionInfo, LaunchRequest, ModuleImage
 from lanewise.cudart.codes import CudaError
-from lanewise.cudart.properties import DEFAULT_LIMITS
+from lanewise.cudart.properties import DEFAULT_LIMITS, view_of
 from lanewise.cudart.protocol import VERSION, AllocationKind, Fields, Op, ProtocolError, encode
 from lanewise.emulator.memory import DeviceMemory, OutOfDeviceMemory
 from lanewise.errors import KernelFault, LanewiseError, LimitReached, PtxSyntaxError, UnsupportedCode
@@ -120,15 +120,14 @@ class Session:
         if fields.u64() != VERSION:
             raise ProtocolError("the runtime library in the program is of another version")
         self.pid = fields.u64()
-        view = self._backend.view
-        parts: list[int | bytes | str] = [self._memory.base, self._memory.size, DRIVER_VERSION, view.name, view.uuid]
+        view = view_of(self._backend.spec, self._memory.capacity)
+        parts: list[int | bytes | str] = [self._memory.base, self._memory.size, DRIVER_VERSION, view.name]
         numbers = [(name, values) for name, values in sorted(view.values.items())]
         parts.append(len(numbers))
         for name, values in numbers:
             parts += [name, len(values), *values]
-        attributes = view.attributes()
-        parts.append(len(attributes))
-        for number, value in attributes.items():
+        parts.append(len(view.attributes))
+        for number, value in view.attributes.items():
             parts += [number, value]
         return Reply(encode(*parts, len(DEFAULT_LIMITS), *DEFAULT_LIMITS))
 
@@ -181,17 +180,16 @@ class Session:
         if identity == self._next:
             self._next += 1
         self._functions[identity] = function
-        limit = launch_checks.default_dynamic_shared(function, self._backend.view)
-        self._max_dynamic_shared.setdefault(identity, limit)
-        resources = function.resources
+        spec, resources = self._backend.spec, function.resources
+        limit = self._max_dynamic_shared.get(identity, launch_checks.default_dynamic_shared(function, spec))
         parts: list[int | bytes | str] = [
             identity,
             resources.registers,
             resources.static_shared_bytes,
             resources.local_bytes,
             resources.constant_bytes,
-            function.max_threads_per_block,
-            self._max_dynamic_shared[identity],
+            launch_checks.max_threads(function, spec),
+            limit,
             function.ptx_version,
             function.binary_version,
             len(function.params),
@@ -225,9 +223,10 @@ class Session:
             host_thread=thread,
             process=self._process,
         )
-        refusal = launch_checks.check(request, self._backend, self._max_dynamic_shared[identity])
-        if refusal is not CudaError.SUCCESS:
-            raise Refused(refusal)
+        refusal = launch_checks.check(request, self._backend.spec, self._max_dynamic_shared.get(identity))
+        if refusal is not None:
+            self._report_refusal(function, *refusal)
+            raise Refused(refusal[0])
         outcome = self._backend.launch(request)
         elapsed = LAUNCH_NS + outcome.thread_instructions // INSTRUCTIONS_PER_NS
         reply = Reply(encode(outcome.output) if outcome.output else b"", elapsed_ns=elapsed)
@@ -240,12 +239,13 @@ class Session:
     def _occupancy(self, fields: Fields, thread: int) -> Reply:
         """function, threads of a block, dynamic shared bytes -> blocks"""
         function = self._known(fields.u64())
-        return Reply(encode(self._backend.active_blocks(function, fields.u64(), fields.u64())))
+        threads, shared = fields.u64(), fields.u64()
+        return Reply(encode(launch_checks.active_blocks(function, threads, shared, self._backend.spec)))
 
     def _set_max_dynamic_shared(self, fields: Fields, thread: int) -> Reply:
         """function, bytes -> nothing"""
         identity, value = fields.u64(), fields.i64()
-        if not launch_checks.allows_dynamic_shared(self._known(identity), value, self._backend.view):
+        if not launch_checks.allows_dynamic_shared(self._known(identity), value, self._backend.spec):
             raise Refused(CudaError.INVALID_VALUE)
         self._max_dynamic_shared[identity] = value
         return Reply()
@@ -274,6 +274,17 @@ class Session:
         return Reply()
 
     # --- inside
+    def _report_refusal(self, function: FunctionInfo, error: CudaError, reason: str) -> None:
+        finding = Finding(
+            "launch",
+            Severity.ERROR,
+            f"the launch was refused ({error.text}): {reason}",
+            kernel=function.name,
+            next_step="check cudaGetLastError after each launch, and choose sizes within the limits",
+        )
+        if finding not in self._shared.findings:
+            self._shared.findings.append(finding)
+
     def _program(self, number: int) -> Any:
         if number not in self._programs:
             raise Refused(CudaError.INVALID_RESOURCE_HANDLE)

@@ -4,10 +4,17 @@
 #include <thread>
 #include <vector>
 
-extern "C" __global__ void iota(int* out, int first) { out[threadIdx.x] = first; }
-extern "C" __global__ void say(int n) { }
-extern "C" __global__ void fail(int error) { }
-extern "C" __global__ void __launch_bounds__(128) bounded(char a, short b, int* c, char d) { }
+extern "C" __global__ void iota(int* out, int first) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[i] = first + i;
+}
+extern "C" __global__ void say(int n) { printf("kernel says %d\n", n); }
+extern "C" __global__ void __launch_bounds__(128) bounded(char a, short b, int* c, char d) {
+  __shared__ int all[256];
+  all[threadIdx.x] = a + b;
+  __syncthreads();
+  c[threadIdx.x] = all[threadIdx.x ^ 1] + d;
+}
 extern "C" __global__ void many(double a, char b, int3 c, float4 d) { }
 
 static void launches() {
@@ -26,7 +33,7 @@ static void launches() {
   OK(cudaGetLastError());
   many<<<dim3(1, 2, 3), dim3(4, 5, 6), 100>>>(1.5, 'x', make_int3(1, 2, 3), make_float4(1, 2, 3, 4));
   OK(cudaGetLastError());
-  iota<<<1, 32, 48 * 1024>>>(p, 0);  // static shared memory is there as well
+  bounded<<<1, 32, 48 * 1024>>>(1, 2, p, 3);  // static shared memory is there as well
   GIVES(cudaErrorInvalidValue, cudaGetLastError());
   OK(cudaFuncSetAttribute(iota, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 * 1024));
   iota<<<1, 32, 64 * 1024>>>(p, 0);
@@ -49,7 +56,9 @@ static void launches() {
   config.gridDim = 2;
   OK(cudaLaunchKernelEx(&config, iota, p, 9));
   GIVES(cudaErrorInvalidDeviceFunction, cudaLaunchKernel((void*)&first, 1, 8, args, 0, 0));
+#ifndef CARD  // the card's runtime reads through a handle
   GIVES(cudaErrorInvalidResourceHandle, cudaLaunchKernel((void*)iota, 1, 8, args, 0, (cudaStream_t)&first));
+#endif
   cudaKernel_t kernel;
   OK(cudaGetKernel(&kernel, (const void*)iota));
   OK(cudaLaunchKernel((const void*)kernel, 1, 8, args, 0, 0));
@@ -60,7 +69,7 @@ static void launches() {
 static void functions() {
   cudaFuncAttributes a;
   OK(cudaFuncGetAttributes(&a, bounded));
-  CHECK(a.numRegs == 32 && a.sharedSizeBytes == 1024 && a.localSizeBytes == 16 && a.maxThreadsPerBlock == 128);
+  CHECK(a.numRegs > 0 && a.sharedSizeBytes == 1024 && a.localSizeBytes == 0 && a.maxThreadsPerBlock == 128);
   CHECK(a.ptxVersion == 90 && a.maxDynamicSharedSizeBytes == 48 * 1024 - 1024);
   GIVES(cudaErrorInvalidDeviceFunction, cudaFuncGetAttributes(&a, (const void*)&a));
   size_t offset, size;
@@ -76,7 +85,7 @@ static void functions() {
   OK(cudaOccupancyMaxPotentialBlockSize(&least, &best, iota));
   CHECK(best == 1024 && least == 2 * 132);
   OK(cudaOccupancyAvailableDynamicSMemPerBlock(&size, (const void*)iota, 8, 256));
-  CHECK(size == 233472 / 8 - 2048);
+  CHECK(size == 233472 / 8 - 1024);
   cudaGetLastError();
 }
 
@@ -98,8 +107,10 @@ static void streams() {
   OK(cudaStreamIsCapturing(stream, &status));
   CHECK(status == cudaStreamCaptureStatusNone);
   OK(cudaStreamDestroy(stream));
+#ifndef CARD
   GIVES(cudaErrorInvalidResourceHandle, cudaStreamSynchronize(stream));
   GIVES(cudaErrorInvalidResourceHandle, cudaStreamDestroy(stream));
+#endif
   OK(cudaStreamDestroy(urgent));
   cudaGetLastError();
 }
@@ -125,11 +136,15 @@ static void events() {
   iota<<<1, 1000>>>(p, 0);
   OK(cudaEventRecord(end));
   OK(cudaEventElapsedTime(&again, start, end));
+#ifndef CARD
   CHECK(ms == again);
+#endif
   OK(cudaEventRecord(silent));
   GIVES(cudaErrorInvalidResourceHandle, cudaEventElapsedTime(&ms, start, silent));
   OK(cudaEventDestroy(start));
+#ifndef CARD
   GIVES(cudaErrorInvalidResourceHandle, cudaEventRecord(start));
+#endif
   OK(cudaFree(p));
   cudaGetLastError();
 }
@@ -160,8 +175,8 @@ static void device() {
   CHECK(n == 0);
   OK(cudaGetDeviceProperties(&prop, 0));
   CHECK(!strcmp(prop.name, "NVIDIA H200") && prop.major == 9 && prop.multiProcessorCount == 132);
-  CHECK(prop.maxThreadsDim[2] == 64 && prop.maxGridSize[0] == 2147483647 && prop.totalGlobalMem == (size_t)1 << 30);
-  CHECK(prop.sharedMemPerBlockOptin == 232448 && prop.warpSize == 32 && prop.hostNumaId == -1);
+  CHECK(prop.maxThreadsDim[2] == 64 && prop.maxGridSize[0] == 2147483647 && prop.totalGlobalMem >= (size_t)1 << 30);
+  CHECK(prop.sharedMemPerBlockOptin == 232448 && prop.warpSize == 32);
   GIVES(cudaErrorInvalidDevice, cudaGetDeviceProperties(&prop, 1));
   OK(cudaDeviceGetAttribute(&value, cudaDevAttrComputeCapabilityMajor, 0));
   CHECK(value == 9);
@@ -223,7 +238,9 @@ int main() {
   callbacks();
   device();
   threads();
+#ifndef CARD
   unsupported();
+#endif
   if (!failures) std::puts("all passed");
   return failures;
 }

@@ -6,7 +6,10 @@ struct Mixed { int a; double b; char c; };
 __constant__ float scale = 1;
 __device__ double total;
 __managed__ int counters[4] = {1, 2, 3, 4};
-extern "C" __global__ void iota(int* out, int first) { out[blockIdx.x * blockDim.x + threadIdx.x] = first; }
+extern "C" __global__ void iota(int* out, int first) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[i] = first + i;
+}
 extern "C" __global__ void add_scale(Mixed s) { total += scale * s.b + s.a; }
 extern "C" __global__ void double_managed() { counters[threadIdx.x] *= 2; }
 

@@ -7,6 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older ones refuse it, and pages then come one fault at a time */
+#endif
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
@@ -46,6 +49,14 @@ bool lw_map_arena(int fd, uint64_t base, uint64_t size) {
 
 bool lw_in_arena(const void *pointer) { return (uint64_t)pointer - arena_base < arena_size; }
 void *lw_alias(uint64_t address) { return alias_base + (address - arena_base); }
+/* Before a large write: getting its pages at once takes half the time of a fault for each. */
+void lw_populate(void *where, size_t size) {
+    enum { LARGE = 1 << 20 };
+    if (size < LARGE || (char *)where < alias_base || (char *)where >= alias_base + arena_size) return;
+    uintptr_t begin = (uintptr_t)where & -lw_page();
+    madvise((void *)begin, (uintptr_t)where + size - begin, MADV_POPULATE_WRITE);
+}
+
 uint64_t lw_arena_base(void) { return arena_base; }
 uint64_t lw_arena_size(void) { return arena_size; }
 int lw_arena_fd(void) { return arena_fd; }

@@ -44,6 +44,7 @@ static cudaError_t copy(void *to, const void *from, size_t size, enum cudaMemcpy
     if (error == cudaSuccess) error = lw_resolve(to, size, to_side, &to_here);
     if (error == cudaSuccess) error = lw_resolve(from, size, from_side, &from_here);
     if (error != cudaSuccess || !size) return error;
+    lw_populate(to_here, size);
     memmove(to_here, from_here, size);
     lw_pass_time_of_copy(size, !lw_in_arena(to) || !lw_in_arena(from));
     return cudaSuccess;
@@ -69,6 +70,7 @@ static cudaError_t copy_block(Block to, Block from, struct cudaExtent e, enum cu
     error = lw_resolve(to.pointer, span(&to, e), to_side, &to_here);
     if (error == cudaSuccess) error = lw_resolve(from.pointer, span(&from, e), from_side, &from_here);
     if (error != cudaSuccess) return error;
+    lw_populate(to_here, span(&to, e));
     for (size_t z = 0; z < e.depth; z++)
         for (size_t y = 0; y < e.height; y++)
             memmove(to_here + z * to.slice + y * to.pitch, from_here + z * from.slice + y * from.pitch, e.width);

@@ -34,7 +34,7 @@ static void set_field(const char *name, size_t name_size, const uint64_t *values
     }
 }
 
-/* {driver version, name, uuid, number of fields, {name, count, values...}..., number of attributes, {number, value}...,
+/* {driver version, name, number of fields, {name, count, values...}..., number of attributes, {number, value}...,
  * number of limits, values...} */
 void lw_read_properties(Reader *reader) {
     driver_version = (int)lw_get_u64(reader);
@@ -42,8 +42,6 @@ void lw_read_properties(Reader *reader) {
     const char *text = lw_get_bytes(reader, &size);
     if (size >= sizeof properties.name) size = sizeof properties.name - 1;
     if (size) memcpy(properties.name, text, size);
-    text = lw_get_bytes(reader, &size);
-    if (size == sizeof properties.uuid) memcpy(&properties.uuid, text, size);
     for (uint64_t left = lw_get_u64(reader); left && !reader->failed; left--) {
         uint64_t values[8] = {0};
         text = lw_get_bytes(reader, &size);

@@ -72,6 +72,7 @@ typedef struct {
 bool lw_map_arena(int fd, uint64_t base, uint64_t size);
 bool lw_in_arena(const void *pointer);
 void *lw_alias(uint64_t address);                 /* where the host may touch the byte at a device address */
+void lw_populate(void *where, size_t size);
 uint64_t lw_arena_base(void);
 uint64_t lw_arena_size(void);
 int lw_arena_fd(void);

@@ -10,6 +10,7 @@ static cudaError_t set(void *pointer, size_t pitch, size_t slice, int value, str
     size_t span = (e.depth - 1) * slice + (e.height - 1) * pitch + e.width;
     cudaError_t error = lw_resolve(pointer, span, SIDE_DEVICE, &here);
     if (error != cudaSuccess) return error;
+    lw_populate(here, span);
     for (size_t z = 0; z < e.depth; z++)
         for (size_t y = 0; y < e.height; y++) memset(here + z * slice + y * pitch, value, e.width);
     lw_pass_time_of_copy(e.width * e.height * e.depth, false);
