@@ -28,9 +28,17 @@ def test_memory_of_every_kind(run: Runner, memory_program: Path) -> None:
 def test_launches_streams_device_and_threads(run: Runner, control_program: Path) -> None:
     done = run(control_program)
     assert done.output == "kernel says 1\nall passed\n"
+    assert all("the launch was refused" in finding.message for finding in done.result.findings)
     assert (done.result.exit_code, done.complaint, done.result.errors) == (0, "", ())
     assert done.result.unsupported_calls == ("cudaGraphCreate", "cudaStreamBeginCapture")
     assert done.backend.limits[2] == 32 << 20
+
+
+def test_refused_launches_say_why(run: Runner, control_program: Path) -> None:
+    messages = [finding.message for finding in run(control_program).result.findings]
+    assert any("grid.x = 0, and every dimension is at least 1" in message for message in messages)
+    assert any("129 threads a block > 128, the kernel's launch bound" in message for message in messages)
+    assert any("265 blocks of a cooperative launch > 264" in message for message in messages)
 
 
 def test_parameters_arrive_at_their_offsets(run: Runner, control_program: Path) -> None:
@@ -56,9 +64,13 @@ def test_launches_say_where_they_come_from(run: Runner, control_program: Path) -
 def test_a_fault_stays_until_reset(run: Runner, ends_program: Path, code: int) -> None:
     done = run(ends_program, "sticky", str(code))
     assert (done.output, done.result.exit_code) == ("", 0)
+    assert done.complaint == ("the assertion\n" if code == 710 else "")
 
 
-def test_a_fault_at_the_launch_itself_when_launches_block(run: Runner, ends_program: Path) -> None:
+def test_a_fault_at_the_launch_itself_when_launches_block(
+    run: Runner, ends_program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
     assert run(ends_program, "blocking").result.exit_code == 0
 
 

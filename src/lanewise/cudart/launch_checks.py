@@ -14,16 +14,18 @@ from lanewise.hardware.occupancy import occupancy, registers_limit
 def check(request: LaunchRequest, spec: DeviceSpec, max_dynamic_shared: int | None) -> tuple[CudaError, str] | None:
     """None, or the error that cudaLaunchKernel returns for this configuration and its reason.
 
+    The errors are those of an H200 with a driver for CUDA 13.0: sizes over the limits are all "invalid argument".
+
     `max_dynamic_shared`: what cudaFuncSetAttribute allowed, in bytes; None where it was not called.
     """
     function, threads = request.function, prod(request.block)
     registers = function.resources.registers
     reason = refuse(spec, request.grid, request.block)
     if reason:
-        return CudaError.INVALID_CONFIGURATION, reason
+        return CudaError.INVALID_VALUE, reason
     bound = function.max_threads_per_block
     if bound is not None and threads > bound:
-        return CudaError.LAUNCH_FAILURE, f"{threads} threads a block > {bound}, the kernel's launch bound"
+        return CudaError.INVALID_VALUE, f"{threads} threads a block > {bound}, the kernel's launch bound"
     reason = refuse(spec, request.grid, request.block, registers_per_thread=registers)
     if reason:
         return CudaError.LAUNCH_OUT_OF_RESOURCES, reason

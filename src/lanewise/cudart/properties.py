@@ -12,7 +12,8 @@ from lanewise.hardware.properties import cuda_attributes, cuda_properties
 _DIFFERENT = {("canUseHostPointerForRegisteredMem", 91): 0}
 
 # By cudaLimit: stack size, printf FIFO, malloc heap, sync depth, pending launches, L2 fetch granularity, persisting L2.
-DEFAULT_LIMITS = (1024, 7 << 20, 8 << 20, 2, 2048, 64, 0)
+# As an H200 gave them; the sync depth is not supported since CUDA 12.
+DEFAULT_LIMITS = (1024, 8_650_752, 8 << 20, 0, 2048, 64, 0)
 
 
 @dataclass(frozen=True, slots=True)

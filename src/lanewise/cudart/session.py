@@ -207,7 +207,8 @@ class Session:
         return Reply(encode(*place, allocation.id if allocation else 0))
 
     def _launch(self, fields: Fields, thread: int) -> Reply:
-        """function, grid, block, cluster (0: none), dynamic shared bytes, stream, cooperative, parameters -> output"""
+        """function, grid, block, cluster (0: none), dynamic shared bytes, stream, cooperative, parameters
+        -> stdout, stderr"""
         identity = fields.u64()
         function = self._known(identity)
         x, y, z, a, b, c, p, q, r = (fields.u64() for _ in range(9))
@@ -229,7 +230,8 @@ class Session:
             raise Refused(refusal[0])
         outcome = self._backend.launch(request)
         elapsed = LAUNCH_NS + outcome.thread_instructions // INSTRUCTIONS_PER_NS
-        reply = Reply(encode(outcome.output) if outcome.output else b"", elapsed_ns=elapsed)
+        printed = outcome.output or outcome.messages
+        reply = Reply(encode(outcome.output, outcome.messages) if printed else b"", elapsed_ns=elapsed)
         if outcome.error.is_sticky:
             reply.fault = outcome.error
         else:

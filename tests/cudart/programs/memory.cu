@@ -28,7 +28,8 @@ static void plain() {
   OK(cudaMemcpy(a + 60, host, 16, cudaMemcpyHostToDevice));
   GIVES(cudaErrorInvalidValue, cudaMemcpy(a + 60, host, 17, cudaMemcpyHostToDevice));
   GIVES(cudaErrorInvalidValue, cudaMemcpy(host, host + 8, 4, cudaMemcpyDeviceToHost));
-  GIVES(cudaErrorInvalidValue, cudaMemcpy(a, b, 4, cudaMemcpyHostToDevice));
+  GIVES(cudaErrorInvalidValue, cudaMemcpy(host, host + 8, 4, cudaMemcpyHostToDevice));
+  OK(cudaMemcpy(a, b, 4, cudaMemcpyHostToDevice));  // the card takes this too
   GIVES(cudaErrorInvalidMemcpyDirection, cudaMemcpy(a, b, 4, (cudaMemcpyKind)9));
   GIVES(cudaErrorInvalidValue, cudaMemset(host, 0, 4));
   GIVES(cudaErrorInvalidValue, cudaGetLastError());
@@ -41,7 +42,7 @@ static void plain() {
   OK(cudaFree(nullptr));
   OK(cudaMalloc(&a, 0));
   CHECK(a == nullptr);
-  GIVES(cudaErrorMemoryAllocation, cudaMalloc(&a, (size_t)2 << 30));
+  GIVES(cudaErrorMemoryAllocation, cudaMalloc(&a, (size_t)1 << 50));
   GIVES(cudaErrorMemoryAllocation, cudaPeekAtLastError());
   cudaGetLastError();
 }
@@ -52,12 +53,17 @@ static void info() {
   OK(cudaMemGetInfo(&before, &total_bytes));
   OK(cudaMalloc(&p, 1 << 20));
   OK(cudaMemGetInfo(&after, &total_bytes));
-  CHECK(total_bytes == 1 << 30 && before - after == 1 << 20);
+  CHECK(total_bytes >= 1 << 30 && before > after);
+#ifndef CARD  // where pools and pages of 2 MiB are
+  CHECK(before - after == 1 << 20);
+#endif
   OK(cudaFree(p));
   OK(cudaMallocAsync(&p, 1 << 20, 0));
   OK(cudaFreeAsync(p, 0));
   OK(cudaMemGetInfo(&after, &total_bytes));
+#ifndef CARD
   CHECK(before == after);
+#endif
 }
 
 static void blocks() {

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Where the `size` bytes at a pointer can be touched, if they lie on the wanted side: host memory, or one allocation
- * of device memory. Managed and pinned memory is on both sides. */
+/* Where the `size` bytes at a pointer can be touched: host memory, where the device's is not asked for, or one
+ * allocation. Where the host's memory is asked for, the device's does as well (so does the card). */
 cudaError_t lw_resolve(const void *pointer, size_t size, Side side, char **where) {
     uint64_t address;
     unsigned flags;
@@ -18,16 +18,15 @@ cudaError_t lw_resolve(const void *pointer, size_t size, Side side, char **where
     Allocation a;
     address = (uint64_t)pointer;
     if (!lw_find_allocation(address, &a) || size > a.base + a.size - address) return cudaErrorInvalidValue;
-    if (side == SIDE_HOST && a.kind != KIND_MANAGED && a.kind != KIND_HOST) return cudaErrorInvalidValue;
     *where = lw_alias(address);
     return cudaSuccess;
 }
 
 cudaError_t lw_sides(enum cudaMemcpyKind kind, Side *destination, Side *source) {
     static const Side sides[][2] = {
-        [cudaMemcpyHostToHost] = {SIDE_HOST, SIDE_HOST},
-        [cudaMemcpyHostToDevice] = {SIDE_DEVICE, SIDE_HOST},
-        [cudaMemcpyDeviceToHost] = {SIDE_HOST, SIDE_DEVICE},
+        [cudaMemcpyHostToHost] = {SIDE_ANY, SIDE_ANY},
+        [cudaMemcpyHostToDevice] = {SIDE_DEVICE, SIDE_ANY},
+        [cudaMemcpyDeviceToHost] = {SIDE_ANY, SIDE_DEVICE},
         [cudaMemcpyDeviceToDevice] = {SIDE_DEVICE, SIDE_DEVICE},
         [cudaMemcpyDefault] = {SIDE_ANY, SIDE_ANY},
     };

@@ -152,6 +152,7 @@ API cudaError_t cudaDeviceReset(void) {
 API cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
     ENTER();
     REQUIRE((unsigned)limit < LIMITS, cudaErrorInvalidValue);
+    REQUIRE(limit != cudaLimitDevRuntimeSyncDepth, cudaErrorUnsupportedLimit);
     Message request = {0};
     lw_put_u64(&request, limit);
     lw_put_u64(&request, value);
@@ -163,6 +164,7 @@ API cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
 API cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
     ENTER();
     REQUIRE(value && (unsigned)limit < LIMITS, cudaErrorInvalidValue);
+    REQUIRE(limit != cudaLimitDevRuntimeSyncDepth, cudaErrorUnsupportedLimit);
     *value = limits[limit];
     return cudaSuccess;
 }
@@ -227,9 +229,9 @@ API cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
 }
 
 API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
-    (void)peer, (void)flags;
+    (void)flags;
     ENTER();
-    return lw_return(cudaErrorInvalidDevice);
+    return lw_return(peer ? cudaErrorInvalidDevice : cudaErrorPeerAccessUnsupported);
 }
 
 API cudaError_t cudaDeviceDisablePeerAccess(int peer) {

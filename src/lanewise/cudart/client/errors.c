@@ -6,15 +6,10 @@
 
 static _Thread_local cudaError_t last_error;
 static _Atomic int fault; /* of the device: a kernel failed */
-static _Atomic int fault_seen;
 
 cudaError_t lw_enter(void) {
     if (!lw_connect()) return lw_return(cudaErrorInitializationError);
-    if (fault) {
-        fault_seen = 1;
-        return lw_return((cudaError_t)fault);
-    }
-    return cudaSuccess;
+    return lw_return((cudaError_t)fault);
 }
 
 cudaError_t lw_return(cudaError_t error) {
@@ -28,7 +23,6 @@ void lw_set_fault(cudaError_t error) {
 
 void lw_clear_fault(void) {
     fault = 0;
-    fault_seen = 0;
     last_error = cudaSuccess;
 }
 
@@ -39,14 +33,15 @@ uint64_t lw_host_thread(void) {
     return number - 1;
 }
 
-/* A fault is found out by the first call that waits or works; these two only tell what was returned before. */
+/* A fault is found out by the first call that waits or works, and then by every other; these two only tell what was
+ * returned before. */
 API cudaError_t cudaGetLastError(void) {
     cudaError_t error = last_error;
     last_error = cudaSuccess;
-    return fault_seen ? (cudaError_t)fault : error;
+    return error;
 }
 
-API cudaError_t cudaPeekAtLastError(void) { return fault_seen ? (cudaError_t)fault : last_error; }
+API cudaError_t cudaPeekAtLastError(void) { return last_error; }
 
 static const struct {
     int code;

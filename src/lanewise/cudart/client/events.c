@@ -50,6 +50,7 @@ API cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 API cudaError_t cudaEventQuery(cudaEvent_t event) {
     ENTER();
     REQUIRE(lw_handle(event, HANDLE_EVENT), cudaErrorInvalidResourceHandle);
+    lw_flush_output();
     return cudaSuccess;
 }
 

@@ -87,18 +87,16 @@ API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const
 
 API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function, int blocks,
                                                           int threads) {
+    enum { UNIT = 128 };
+    Kernel *kernel;
     ENTER();
-    REQUIRE(bytes && blocks > 0, cudaErrorInvalidValue);
-    /* The most for which `blocks` still fit: fewer never fit with more memory. In units of 128 bytes. */
-    size_t low = 0, high = lw_properties()->sharedMemPerBlockOptin / 128;
-    while (low < high) {
-        size_t middle = (low + high + 1) / 2;
-        int fit = 0;
-        cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, function, threads, middle * 128);
-        if (error != cudaSuccess) return error;
-        if (fit >= blocks) low = middle;
-        else high = middle - 1;
-    }
-    *bytes = low * 128;
+    REQUIRE(bytes && blocks > 0 && threads > 0, cudaErrorInvalidValue);
+    cudaError_t error = lw_kernel(function, &kernel);
+    if (error != cudaSuccess) return lw_return(error);
+    /* An even share of a multiprocessor, less the kernel's own, and no more than it may have. */
+    size_t share = lw_properties()->sharedMemPerMultiprocessor / (size_t)blocks / UNIT * UNIT;
+    size_t own = kernel->attributes.sharedSizeBytes, most = (size_t)kernel->attributes.maxDynamicSharedSizeBytes;
+    size_t left = share > own ? share - own : 0;
+    *bytes = left < most ? left : most;
     return cudaSuccess;
 }

@@ -121,7 +121,7 @@ cudaError_t lw_symbol(const void *symbol, uint64_t *address, size_t *size);
 void lw_forget_modules(void); /* after a reset: everything is looked up anew */
 
 /* --- copies (copy.c) */
-typedef enum { SIDE_ANY, SIDE_HOST, SIDE_DEVICE } Side;
+typedef enum { SIDE_ANY, SIDE_DEVICE } Side;
 cudaError_t lw_resolve(const void *pointer, size_t size, Side side, char **where);
 cudaError_t lw_sides(enum cudaMemcpyKind kind, Side *destination, Side *source);
 
@@ -133,8 +133,8 @@ void lw_pass_time(uint64_t nanoseconds);
 void lw_pass_time_of_copy(size_t bytes, bool crosses_bus);
 uint64_t lw_now(void); /* device time in nanoseconds */
 
-/* --- what kernels print (output.c) */
-void lw_keep_output(const void *text, size_t size);
+/* --- what kernels print (output.c): `to` is STDOUT_FILENO or STDERR_FILENO */
+void lw_keep_output(int to, const void *text, size_t size);
 void lw_flush_output(void);
 
 /* --- the device (device.c) */

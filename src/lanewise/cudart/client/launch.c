@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PUSHED = 32 };
 
@@ -34,6 +35,13 @@ API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shar
     return cudaSuccess;
 }
 
+static bool launches_block; /* a fault is then the launch's own result */
+
+__attribute__((constructor)) static void loaded(void) {
+    const char *value = getenv("CUDA_LAUNCH_BLOCKING");
+    launches_block = value && strcmp(value, "0");
+}
+
 typedef struct {
     dim3 grid, block, cluster;
     size_t shared;
@@ -41,7 +49,8 @@ typedef struct {
     bool cooperative;
 } Configuration;
 
-/* {function, grid, block, cluster (0: none), dynamic shared bytes, stream, cooperative, parameters} -> {what it printed} */
+/* {function, grid, block, cluster (0: none), dynamic shared bytes, stream, cooperative, parameters} -> {what it printed on stdout, on
+ * stderr} */
 static cudaError_t launch(const void *function, const Configuration *c, void **args) {
     ENTER_STREAM(c->stream);
     Kernel *kernel;
@@ -69,11 +78,12 @@ static cudaError_t launch(const void *function, const Configuration *c, void **a
     if (reply.size) {
         size_t size;
         const void *text = lw_get_bytes(&reader, &size);
-        lw_keep_output(text, size);
+        lw_keep_output(STDOUT_FILENO, text, size);
+        text = lw_get_bytes(&reader, &size);
+        lw_keep_output(STDERR_FILENO, text, size);
     }
     lw_release(&reply);
-    if (error == cudaSuccess && getenv("CUDA_LAUNCH_BLOCKING") && strcmp(getenv("CUDA_LAUNCH_BLOCKING"), "0"))
-        return lw_enter();
+    if (error == cudaSuccess && launches_block) return lw_enter();
     return lw_return(error);
 }
 

@@ -9,7 +9,7 @@ enum { FROM_DEVICE = 1 << KIND_MALLOC | 1 << KIND_MANAGED, FROM_HOST = 1 << KIND
 cudaError_t lw_allocate(void **pointer, size_t size, int kind, const char *made_by, unsigned flags) {
     if (!pointer) return cudaErrorInvalidValue;
     *pointer = NULL;
-    if (!size) return kind == KIND_MANAGED ? cudaErrorInvalidValue : cudaSuccess;
+    if (!size) return cudaSuccess;
     Message request = {0}, reply = {0};
     Reader reader;
     lw_put_u64(&request, size);
@@ -40,6 +40,7 @@ cudaError_t lw_free(void *pointer, unsigned kinds) {
 
 API cudaError_t cudaMalloc(void **pointer, size_t size) {
     ENTER();
+    lw_flush_output();
     return lw_return(lw_allocate(pointer, size, KIND_MALLOC, "cudaMalloc", 0));
 }
 
@@ -127,7 +128,7 @@ API cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
     REQUIRE(flags, cudaErrorInvalidValue);
     if (lw_registered(host, 1, &address, flags)) return cudaSuccess;
     REQUIRE(lw_in_arena(host) && lw_find_allocation((uint64_t)host, &a) && a.kind == KIND_HOST, cudaErrorInvalidValue);
-    *flags = a.flags;
+    *flags = a.flags | cudaHostAllocMapped;
     return cudaSuccess;
 }
 
@@ -140,6 +141,7 @@ API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attribute
     memset(attributes, 0, sizeof *attributes);
     attributes->type = cudaMemoryTypeUnregistered;
     attributes->device = cudaInvalidDeviceId;
+    attributes->hostPointer = (void *)pointer;
     if (lw_registered(pointer, 1, &address, &flags)) {
         *attributes = (struct cudaPointerAttributes){.type = cudaMemoryTypeHost, .devicePointer = (void *)address,
                                                      .hostPointer = (void *)pointer};
@@ -148,7 +150,7 @@ API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attribute
         attributes->devicePointer = (void *)pointer;
         attributes->type = a.kind == KIND_MANAGED ? cudaMemoryTypeManaged
                            : a.kind == KIND_HOST  ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
-        if (attributes->type != cudaMemoryTypeDevice) attributes->hostPointer = (void *)pointer;
+        if (attributes->type == cudaMemoryTypeDevice) attributes->hostPointer = NULL;
     }
     return cudaSuccess;
 }

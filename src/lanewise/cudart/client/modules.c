@@ -168,7 +168,7 @@ cudaError_t lw_kernel(const void *function, Kernel **found) {
     pthread_mutex_lock(&lock);
     Kernel *kernel = kernels[bucket(function)];
     while (kernel && kernel->host != function) kernel = kernel->next;
-    cudaError_t error = cudaErrorInvalidDeviceFunction;
+    cudaError_t error = cudaErrorInvalidResourceHandle;
     if (kernel) error = kernel->function ? cudaSuccess : resolve_kernel(kernel);
     pthread_mutex_unlock(&lock);
     *found = kernel;
@@ -237,7 +237,7 @@ API cudaError_t __cudaGetKernel(cudaKernel_t *handle, const void *function) {
     Kernel *kernel = kernels[bucket(function)];
     while (kernel && kernel->host != function) kernel = kernel->next;
     pthread_mutex_unlock(&lock);
-    REQUIRE(kernel, cudaErrorInvalidDeviceFunction);
+    REQUIRE(kernel, cudaErrorInvalidResourceHandle);
     *handle = (cudaKernel_t)kernel->host; /* the stub's address is as good a handle, and stays valid */
     return cudaSuccess;
 }

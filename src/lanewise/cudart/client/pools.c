@@ -26,7 +26,6 @@ SECOND_NAME(cudaMallocFromPoolAsync, _ptsz)
 
 API cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     ENTER_STREAM(stream);
-    REQUIRE(pointer, cudaErrorInvalidValue);
     return lw_return(lw_free(pointer, BOTH));
 }
 SECOND_NAME(cudaFreeAsync, _ptsz)
@@ -71,10 +70,22 @@ API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
     return lw_return(lw_handle(pool, HANDLE_POOL) ? cudaSuccess : cudaErrorInvalidValue);
 }
 
+/* The release threshold is kept (in the handle's time); what a pool holds in reserve is nothing. */
 API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value) {
-    (void)attribute;
     ENTER();
-    return lw_return(lw_handle(pool, HANDLE_POOL) && value ? cudaSuccess : cudaErrorInvalidValue);
+    Handle *handle = lw_handle(pool, HANDLE_POOL);
+    REQUIRE(handle && value, cudaErrorInvalidValue);
+    if (attribute == cudaMemPoolAttrReleaseThreshold) handle->time = *(uint64_t *)value;
+    return cudaSuccess;
+}
+
+API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value) {
+    ENTER();
+    Handle *handle = lw_handle(pool, HANDLE_POOL);
+    REQUIRE(handle && value, cudaErrorInvalidValue);
+    if (attribute <= cudaMemPoolReuseAllowInternalDependencies) *(int *)value = 1;
+    else *(uint64_t *)value = attribute == cudaMemPoolAttrReleaseThreshold ? handle->time : 0;
+    return cudaSuccess;
 }
 
 API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list, size_t count) {

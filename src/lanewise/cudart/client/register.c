@@ -84,6 +84,7 @@ API cudaError_t cudaHostUnregister(void *pointer) {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < count; i++) {
         Range r = ranges[i];
+        if ((uint64_t)pointer - r.host < r.size) error = cudaErrorInvalidValue;
         if (r.host != (uint64_t)pointer) continue;
         error = restore(&r);
         if (error == cudaSuccess) {

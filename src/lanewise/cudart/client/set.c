@@ -6,7 +6,7 @@
 static cudaError_t set(void *pointer, size_t pitch, size_t slice, int value, struct cudaExtent e) {
     char *here;
     if (!e.width || !e.height || !e.depth) return cudaSuccess;
-    if (e.height > 1 && e.width > pitch) return cudaErrorInvalidPitchValue;
+    if (e.height > 1 && e.width > pitch) return cudaErrorInvalidValue;
     size_t span = (e.depth - 1) * slice + (e.height - 1) * pitch + e.width;
     cudaError_t error = lw_resolve(pointer, span, SIDE_DEVICE, &here);
     if (error != cudaSuccess) return error;
