@@ -75,12 +75,13 @@ def clamp(e: Elementwise, value: Value, low: int, high: int) -> Value:
     return minimum(e, value, e.const(value.type, high), signed=True)
 
 
-def saturate(e: Elementwise, value: Value, element: str, *, to_signed: bool, from_signed: bool = True) -> Value:
-    """A wider integer clamped to the range of a narrower one, and cut to it."""
-    width = bits_of(element)
+def saturate(e: Elementwise, value: Value, element: str, *, to_signed: bool, from_signed: bool) -> Value:
+    """An integer clamped to the range of another width or signedness, and resized to it."""
+    width, own = bits_of(element), bits_of(value.type)
     low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if to_signed else (0, (1 << width) - 1)
-    if from_signed:
-        value = clamp(e, value, low, high)
-    else:
-        value = minimum(e, value, e.const(value.type, high), signed=False)
-    return e.resize(value, element)
+    own_low, own_high = (-(1 << (own - 1)), (1 << (own - 1)) - 1) if from_signed else (0, (1 << own) - 1)
+    if low > own_low:
+        value = maximum(e, value, e.const(value.type, low), signed=from_signed)
+    if high < own_high:
+        value = minimum(e, value, e.const(value.type, high), signed=from_signed)
+    return e.resize(value, element, signed=from_signed)

@@ -84,9 +84,7 @@ def _from_integer(e: Elementwise, ins: Instruction, to: str, source: str, a: Val
     if not is_float(to):
         element = f"i{TYPE_BITS[to]}"
         if ins.has("sat"):
-            # One bit of room, so that every range is inside a signed type.
-            wide = "i128" if "64" in to + source else "i64"
-            return saturate(e, e.resize(a, wide, signed=signed), element, to_signed=is_signed(to))
+            return saturate(e, a, element, to_signed=is_signed(to), from_signed=signed)
         return e.resize(a, element, signed=signed)
     mode = _mode(ins, "rn")
     if mode == "rn" and to in ("f32", "f64"):
@@ -103,12 +101,20 @@ def _to_integer(e: Elementwise, ins: Instruction, to: str, source: str, value: V
     rounding = next((_INTEGRAL[modifier] for modifier in ins.modifiers if modifier in _INTEGRAL), "trunc")
     if rounding != "trunc":
         value = e.intrinsic(rounding, value)
-    element = f"i{TYPE_BITS[to]}"
-    name = "fptosi" if is_signed(to) else "fptoui"
-    result = e.intrinsic(f"{name}.sat.{'' if e.lanes == 1 else f'v{e.lanes}'}{element}", value, result=element)
-    if source == "f64" or to.endswith("64"):
-        top = e.const(element, 1 << (TYPE_BITS[to] - 1))
-        return e.select(e.is_nan(value), top, result)
+    width, signed = TYPE_BITS[to], is_signed(to)
+    element = f"i{width}"
+    low, high = (-(2.0 ** (width - 1)), 2.0 ** (width - 1)) if signed else (0.0, 2.0**width)
+    below = e.fcmp("olt", value, e.const(value.type, low))
+    above = e.fcmp("oge", value, e.const(value.type, high))
+    # LLVM's own saturating conversion is taken lane by lane, and the plain one is poison beyond the range.
+    safe = e.select(e.fcmp("olt", value, e.const(value.type, high)), value, e.const(value.type, 0.0))
+    safe = e.select(below, e.const(value.type, 0.0), safe)
+    result = e.cast("fptosi" if signed or width < 32 else "fptoui", safe, f"i{max(width, 32)}")
+    result = e.resize(result, element)
+    result = e.select(above, e.const(element, (1 << (width - signed)) - 1), result)
+    result = e.select(below, e.const(element, int(low)), result)
+    if source == "f64" or width == 64:
+        return e.select(e.is_nan(value), e.const(element, 1 << (width - 1)), result)
     return result
 
 

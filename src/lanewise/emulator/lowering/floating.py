@@ -146,19 +146,19 @@ def _canonical_single(e: Elementwise, a: Value) -> Value:
 
 
 def min(e: Elementwise, ins: Instruction, *operands: Value) -> Value:
-    return _extreme(e, ins, "minimumnum", *operands)
+    return _extreme(e, ins, False, *operands)
 
 
 def max(e: Elementwise, ins: Instruction, *operands: Value) -> Value:
-    return _extreme(e, ins, "maximumnum", *operands)
+    return _extreme(e, ins, True, *operands)
 
 
-def _extreme(e: Elementwise, ins: Instruction, operation: str, *operands: Value) -> Value:
-    return compute(e, ins, lambda inner, *floats: extreme(inner, ins, operation, *floats), *operands)
+def _extreme(e: Elementwise, ins: Instruction, largest: bool, *operands: Value) -> Value:
+    return compute(e, ins, lambda inner, *floats: extreme(inner, ins, largest, *floats), *operands)
 
 
-def extreme(e: Elementwise, ins: Instruction, operation: str, *floats: Value) -> Value:
-    """`minimumnum` or `maximumnum` of two or three floats: -0 is less than +0; a NaN loses, or with `.NaN` wins.
+def extreme(e: Elementwise, ins: Instruction, largest: bool, *floats: Value) -> Value:
+    """The least or greatest of two or three floats: -0 is less than +0; a NaN loses, or with `.NaN` wins.
 
     `.xorsign.abs` compares magnitudes and gives the result the exclusive or of the signs.
     """
@@ -167,21 +167,29 @@ def extreme(e: Elementwise, ins: Instruction, operation: str, *floats: Value) ->
         sign = e.as_int(floats[0])
         for operand in floats[1:]:
             sign = e.op("xor", sign, e.as_int(operand))
-        result = _fold(e, ins, operation, *magnitudes)
+        result = _fold(e, ins, largest, *magnitudes)
         return canonical(e, e.intrinsic("copysign", result, e.as_float(sign, floats[0].type)))
     if ins.has("abs"):
         floats = tuple(e.intrinsic("fabs", operand) for operand in floats)
-    return _fold(e, ins, operation, *floats)
+    return _fold(e, ins, largest, *floats)
 
 
-def _fold(e: Elementwise, ins: Instruction, operation: str, *floats: Value) -> Value:
+def _fold(e: Elementwise, ins: Instruction, largest: bool, *floats: Value) -> Value:
     result = floats[0]
     for operand in floats[1:]:
-        result = e.intrinsic(operation, result, operand)
+        result = _number_extreme(e, largest, result, operand)
     if ins.has("NaN"):
         for operand in floats:
             result = e.select(e.is_nan(operand), operand, result)
     return canonical(e, result)
+
+
+def _number_extreme(e: Elementwise, largest: bool, a: Value, b: Value) -> Value:
+    """minimumNumber or maximumNumber of IEEE 754-2019. Equal operands differ at most in the sign of zero."""
+    chosen = e.select(e.fcmp("ogt" if largest else "olt", a, b), a, b)
+    chosen = e.select(e.is_nan(b), a, chosen)
+    equal = e.op("and" if largest else "or", e.as_int(a), e.as_int(b))
+    return e.select(e.fcmp("oeq", a, b), e.as_float(equal, a.type), chosen)
 
 
 def copysign(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:

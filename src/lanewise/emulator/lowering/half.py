@@ -1,7 +1,7 @@
 """f16, bf16 and their packed forms (PTX ISA 9.7.4, 9.7.5), computed wider and rounded once.
 
 Sums and products of two f16 (11 bits) or bf16 (8 bits) round correctly through f32: 24 bits are at least twice as many
-and two more. An fma does not; its exact sum is rounded to odd in f64 first.
+and two more. An fma does not; its sum is rounded to odd first.
 """
 
 from __future__ import annotations
@@ -91,10 +91,10 @@ def fma(e: Elementwise, ins: Instruction, a: Value, b: Value, c: Value) -> Value
     of bounds) gives 0."""
     if _is_mixed(ins):
         return _mixed(e, ins, "fma", a, b, c)
+    function = _wide_fma_to_odd if ins.type.startswith("bf16") else _fma_to_odd
+    result = _compute(e, ins, function, a, b, c)
     if not ins.has("oob"):
-        return _compute(e, ins, _fma_to_odd, a, b, c)
-
-    result = _compute(e, ins, _fma_to_odd, a, b, c)
+        return result
 
     def keep(inner: Elementwise, x: Value, y: Value, value: Value) -> Value:
         ones = inner.const("i16", -1)
@@ -105,17 +105,24 @@ def fma(e: Elementwise, ins: Instruction, a: Value, b: Value, c: Value) -> Value
 
 
 def _fma_to_odd(e: Elementwise, a: Value, b: Value, c: Value) -> Value:
-    """a * b + c of f32 values with at most 11 bits, to f32, rounded to odd."""
+    """a * b + c of f16 values, in f32 rounded to odd: products have at most 22 bits and no small exponents."""
+    return _add_to_odd(e, e.op("fmul", a, b), c)
+
+
+def _wide_fma_to_odd(e: Elementwise, a: Value, b: Value, c: Value) -> Value:
+    """a * b + c of bf16 values, whose products need the exponents of f64."""
     a, b, c = (e.cast("fpext", operand, "double") for operand in (a, b, c))
-    product = e.op("fmul", a, b)  # exact
+    return double_to_single(e, _add_to_odd(e, e.op("fmul", a, b), c), "odd")
+
+
+def _add_to_odd(e: Elementwise, product: Value, c: Value) -> Value:
+    """The sum rounded to odd, by its exact error (Knuth's TwoSum); with infinities that is NaN and compares as none."""
     total = e.op("fadd", product, c)
-    # The error of the sum, exactly (Knuth's TwoSum); with infinities and NaN it is NaN, which compares as no error.
     other = e.op("fsub", total, product)
     lost = e.op("fsub", product, e.op("fsub", total, other))
     error = e.op("fadd", lost, e.op("fsub", c, other))
-    zero = e.const("double", 0.0)
-    odd = odd_nudge(e, total, e.fcmp("ogt", error, zero), e.fcmp("olt", error, zero))
-    return double_to_single(e, odd, "odd")
+    zero = e.const(total.type, 0.0)
+    return odd_nudge(e, total, e.fcmp("ogt", error, zero), e.fcmp("olt", error, zero))
 
 
 def neg(e: Elementwise, ins: Instruction, a: Value) -> Value:
@@ -127,11 +134,11 @@ def abs(e: Elementwise, ins: Instruction, a: Value) -> Value:
 
 
 def min(e: Elementwise, ins: Instruction, *operands: Value) -> Value:
-    return _compute(e, ins, lambda inner, *values: floating.extreme(inner, ins, "minimumnum", *values), *operands)
+    return _compute(e, ins, lambda inner, *values: floating.extreme(inner, ins, False, *values), *operands)
 
 
 def max(e: Elementwise, ins: Instruction, *operands: Value) -> Value:
-    return _compute(e, ins, lambda inner, *values: floating.extreme(inner, ins, "maximumnum", *values), *operands)
+    return _compute(e, ins, lambda inner, *values: floating.extreme(inner, ins, True, *values), *operands)
 
 
 def ex2(e: Elementwise, ins: Instruction, a: Value) -> Value:

@@ -43,6 +43,8 @@ def _sub(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:
 def mul(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:
     if not ins.has("hi", "wide"):
         return e.op("mul", a, b)
+    if ins.has("hi") and bits_of(a.type) == 64 and e.lanes > 1:
+        return _upper_half_by_pieces(e, a, b, signed=is_signed(ins.type))
     product = _wide_product(e, a, b, ins.type)
     return product if ins.has("wide") else _upper_half(e, product, a.type)
 
@@ -54,6 +56,23 @@ def _wide_product(e: Elementwise, a: Value, b: Value, ptx_type: str) -> Value:
 
 def _upper_half(e: Elementwise, wide: Value, element: str) -> Value:
     return e.resize(e.op("lshr", wide, e.const(wide.type, bits_of(element))), element)
+
+
+def _upper_half_by_pieces(e: Elementwise, a: Value, b: Value, *, signed: bool) -> Value:
+    """The upper half of a 64-bit product from 32-bit ones, which vectors have."""
+    mask, thirty_two = e.const("i64", 0xFFFF_FFFF), e.const("i64", 32)
+    a_low, b_low = e.op("and", a, mask), e.op("and", b, mask)
+    a_high, b_high = e.op("lshr", a, thirty_two), e.op("lshr", b, thirty_two)
+    low_high, high_low = e.op("mul", a_low, b_high), e.op("mul", a_high, b_low)
+    middle = e.op("add", e.op("lshr", e.op("mul", a_low, b_low), thirty_two), e.op("and", low_high, mask))
+    middle = e.op("add", middle, e.op("and", high_low, mask))
+    upper = e.op("add", e.op("mul", a_high, b_high), e.op("lshr", low_high, thirty_two))
+    upper = e.op("add", e.op("add", upper, e.op("lshr", high_low, thirty_two)), e.op("lshr", middle, thirty_two))
+    if not signed:
+        return upper
+    zero = e.const("i64", 0)
+    upper = e.op("sub", upper, e.select(e.icmp("slt", a, zero), b, zero))
+    return e.op("sub", upper, e.select(e.icmp("slt", b, zero), a, zero))
 
 
 def mad(e: Elementwise, ins: Instruction, a: Value, b: Value, c: Value) -> Value:

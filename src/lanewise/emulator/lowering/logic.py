@@ -93,10 +93,15 @@ def shr(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:
 
 
 def _logical_shift(e: Elementwise, opcode: str, a: Value, b: Value) -> Value:
+    """Amounts beyond the width make poison of the shift, which the selection throws away: LLVM knows the pattern as
+    one vector instruction."""
     width = bits_of(a.type)
-    inside = e.icmp("ult", b, e.const(b.type, width))
-    shifted = e.op(opcode, a, _amount(e, b, a.type, width - 1))
-    return e.select(inside, shifted, e.const(a.type, 0))
+    if bits_of(a.type) < bits_of(b.type):  # a cut amount would look small
+        shifted = e.op(opcode, e.resize(a, b.type), _amount(e, b, b.type, bits_of(b.type) - 1))
+        return e.resize(shifted, a.type)
+    amount = e.resize(b, a.type)
+    inside = e.icmp("ult", amount, e.const(a.type, width))
+    return e.select(inside, e.op(opcode, a, amount), e.const(a.type, 0))
 
 
 def shf(e: Elementwise, ins: Instruction, a: Value, b: Value, c: Value) -> Value:
