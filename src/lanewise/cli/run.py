@@ -100,7 +100,7 @@ def run(
 
 def execute(request: RunRequest) -> RunResult:
     """Loaded late, because `lanewise run --help` needs no emulator."""
-    from lanewise.session import run_program  # type: ignore[import-not-found]
+    from lanewise.session import run_program
 
     result: RunResult = run_program(request)
     return result

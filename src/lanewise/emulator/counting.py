@@ -50,6 +50,11 @@ def definitions() -> dict[str, str]:
     return dict(_FUNCTIONS)
 
 
+def intrinsic_declaration(name: str) -> str:
+    """The declaration of an LLVM intrinsic that the functions use."""
+    return _INTRINSICS[name]
+
+
 def unpack_pattern(packed: int) -> tuple[Pattern | None, int | None]:
     """The pattern and stride in a result of `@lw_pattern`, as `hardware.pattern.classify` gives them."""
     pattern = PATTERN_CODES.get(packed & 7)

@@ -1,0 +1,247 @@
+"""The Python interface: compile CUDA C++ or PTX, launch on numpy arrays, read what every line did.
+
+import lanewise, numpy as np
+gemm = lanewise.compile(source)["gemm_tiled"]
+record = gemm[(32, 32), (32, 32)](a, b, c, np.int32(n))
+print(record.report())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lanewise.cudart.backend import ModuleImage
+from lanewise.demangle import demangle
+from lanewise.device import EmulatedDevice, LoadedProgram
+from lanewise.emulator.launch import Dim, Limits
+from lanewise.emulator.memory import DeviceMemory
+from lanewise.errors import KernelFault, UsageError
+from lanewise.hardware import device as devices
+from lanewise.hardware.launch import refuse
+from lanewise.ptx.syntax import TYPE_BITS
+from lanewise.records import Access, Finding, LaunchRecord, LineCounts, Param, RunResult
+from lanewise.report.json import to_json
+from lanewise.report.terminal import report_text
+from lanewise.request import DEFAULT_DEVICE
+from lanewise.toolchain import nvrtc
+
+SOURCE_NAME = "kernel.cu"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one launch did. `launch` has every count; `report()` shows it beside the source."""
+
+    launch: LaunchRecord
+    result: RunResult
+    output: str  # what the kernel printed
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """One entry per memory instruction."""
+        return self.launch.accesses
+
+    @property
+    def lines(self) -> tuple[LineCounts, ...]:
+        """Executions by source line."""
+        return self.launch.lines
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.launch.findings
+
+    def report(self, width: int = 100) -> str:
+        """The report of `lanewise run` for this launch."""
+        return report_text(self.result, width)
+
+    def json(self) -> str:
+        """The same as JSON (docs/json.md)."""
+        return to_json(self.result)
+
+
+class Module:
+    """A compiled source; `module["name"]` is one of its kernels, by its C++ name or its symbol."""
+
+    def __init__(self, device: EmulatedDevice, loaded: LoadedProgram) -> None:
+        self._device = device
+        self._loaded = loaded
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the kernels, as in C++."""
+        return tuple(demangle(symbol) for symbol in self._symbols())
+
+    def _symbols(self) -> list[str]:
+        functions = self._loaded.program.modules[0].functions.values()
+        return [f.name for f in functions if f.is_kernel and not f.is_declaration]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.kernels)
+
+    def __getitem__(self, name: str) -> Kernel:
+        """Raises UsageError, naming the kernels there are, for an unknown name or one that means several."""
+        found = [s for s in self._symbols() if name in (s, demangle(s), _plain(demangle(s)))]
+        if not found:
+            found = [s for s in self._symbols() if _plain(demangle(s)).split("<")[0] == name]
+        if len(found) != 1:
+            what = "several kernels are" if found else "there is no kernel"
+            raise UsageError(f"{what} called {name!r}", next_step=f"kernels: {', '.join(self.kernels) or 'none'}")
+        return Kernel(self._device, self._loaded, found[0])
+
+
+def _plain(demangled: str) -> str:
+    """Without return type and parameters: `void k<4>(int*)` is `k<4>`."""
+    depth = 0
+    for place, letter in enumerate(demangled):
+        depth += (letter == "<") - (letter == ">")
+        if letter == "(" and depth == 0:
+            demangled = demangled[:place]
+            break
+    return demangled.removeprefix("void ")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel; index it with grid and block (and bytes of dynamic shared memory) to get something to call."""
+
+    device: EmulatedDevice
+    loaded: LoadedProgram
+    symbol: str
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        return self.loaded.program.function(self.symbol).params
+
+    def __getitem__(self, configuration: tuple[Any, ...]) -> Launcher:
+        if not isinstance(configuration, tuple) or len(configuration) not in (2, 3):
+            raise UsageError("a launch needs [grid, block] or [grid, block, dynamic shared bytes]")
+        grid, block = (_dim(extent) for extent in configuration[:2])
+        return Launcher(self, grid, block, int(configuration[2]) if len(configuration) == 3 else 0)
+
+
+def _dim(extent: int | Sequence[int]) -> Dim:
+    parts = tuple(int(n) for n in ((extent,) if isinstance(extent, int | np.integer) else extent))
+    if not 1 <= len(parts) <= 3:
+        raise UsageError(f"{extent!r} is no grid or block: give one to three numbers")
+    x, y, z = (*parts, 1, 1)[:3]
+    return x, y, z
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A kernel with its launch configuration."""
+
+    kernel: Kernel
+    grid: Dim
+    block: Dim
+    dynamic_shared: int
+
+    def __call__(self, *arguments: Any) -> Record:
+        """Run. Arrays are copied to the device and back; scalars are packed by the parameter's type.
+
+        Raises KernelFault where the launch fails as it would on the card, UnsupportedCode, UsageError for arguments
+        or a configuration that do not fit.
+        """
+        device, loaded = self.kernel.device, self.kernel.loaded
+        resources = device.resources(loaded, self.kernel.symbol)
+        why = refuse(
+            device.spec,
+            self.grid,
+            self.block,
+            registers_per_thread=resources.registers if resources else 0,
+            static_shared=resources.static_shared_bytes if resources else 0,
+            dynamic_shared=self.dynamic_shared,
+            dynamic_shared_allowed=self.dynamic_shared,
+        )
+        if why is not None:
+            raise UsageError(f"{demangle(self.kernel.symbol)} cannot be launched: {why}")
+        params = self.kernel.params
+        if len(arguments) != len(params):
+            raise UsageError(f"{demangle(self.kernel.symbol)} takes {len(params)} arguments, not {len(arguments)}")
+        memory = device.memory
+        places: list[tuple[np.ndarray[Any, Any], int]] = []
+        buffer = bytearray(max((p.offset + p.size for p in params), default=0))
+        try:
+            for param, argument in zip(params, arguments, strict=True):
+                if isinstance(argument, np.ndarray):
+                    allocation = memory.allocate(max(1, argument.nbytes), name=f"argument {len(places)}")
+                    places.append((argument, allocation.base))
+                    memory.write(allocation.base, np.ascontiguousarray(argument).tobytes())
+                    data = allocation.base.to_bytes(8, "little")
+                else:
+                    data = _pack(param, argument)
+                if len(data) != param.size:
+                    raise UsageError(
+                        f"argument {param.name} of {param.size} bytes ({param.type}) got {len(data)}",
+                        next_step="give an array for a pointer, numpy scalars (np.int32, np.float64) for the rest",
+                    )
+                buffer[param.offset : param.offset + param.size] = data
+            launched, launch = device.run(
+                loaded, self.kernel.symbol, self.grid, self.block, self.dynamic_shared, bytes(buffer)
+            )
+            for array, base in places:
+                if array.flags.writeable:
+                    raw = memory.read(base, array.nbytes)
+                    array[...] = np.frombuffer(raw, array.dtype).reshape(array.shape)
+        finally:
+            for _, base in places:
+                memory.free(base)
+        record = Record(launch, self._result(launch), launched.output.decode(errors="replace"))
+        if launched.fault is not None:
+            raise KernelFault(launched.fault)
+        return record
+
+    def _result(self, launch: LaunchRecord) -> RunResult:
+        device = self.kernel.device
+        return RunResult(
+            demangle(self.kernel.symbol), device.spec.name, device.arch, 0, (launch,), device.sources, launch.findings
+        )
+
+
+_FLOATS = {"f16": "<f2", "f32": "<f4", "f64": "<f8"}
+
+
+def _pack(param: Param, argument: Any) -> bytes:
+    """A scalar, or any object with bytes of its own (numpy scalars, structured ones too)."""
+    if isinstance(argument, np.generic):
+        return argument.tobytes()
+    if isinstance(argument, bytes | bytearray):
+        return bytes(argument)
+    if argument is None:
+        return bytes(param.size)
+    if param.type in _FLOATS:
+        return np.array(argument, _FLOATS[param.type]).tobytes()
+    if isinstance(argument, bool | int) and param.type in TYPE_BITS:
+        return (int(argument) & ((1 << (8 * param.size)) - 1)).to_bytes(param.size, "little")
+    raise UsageError(
+        f"argument {param.name} cannot be made of {argument!r}",
+        next_step="give an array for a pointer, numpy scalars (np.int32, np.float64) for the rest",
+    )
+
+
+def compile(
+    source: str,
+    *,
+    device: str = DEFAULT_DEVICE,
+    arch: str | None = None,
+    options: Sequence[str] = (),
+    limits: Limits | None = None,
+) -> Module:
+    """Compile CUDA C++ (through NVRTC, no host compiler and no driver) or take PTX text, ready to launch.
+
+    `options` are NVRTC's. Raises CompileError with the compiler's text, PtxSyntaxError, EnvironmentProblem.
+    """
+    spec = devices.load(device)
+    emulated = EmulatedDevice(spec, memory=DeviceMemory(), arch=arch, limits=limits)
+    is_ptx = source.lstrip().startswith((".version", "//")) and ".version" in source
+    text = source if is_ptx else nvrtc.compile_source(source, arch=emulated.arch, options=options, name=SOURCE_NAME)
+    loaded = emulated.load((ModuleImage(SOURCE_NAME, text),))
+    if not is_ptx:
+        for path in loaded.program.modules[0].files.values():
+            if path.endswith(SOURCE_NAME):
+                emulated.sources[path] = source
+    return Module(emulated, loaded)

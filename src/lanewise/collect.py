@@ -1,0 +1,138 @@
+"""Raw counts of a launch to a `LaunchRecord`: what the reports read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lanewise.demangle import demangle
+from lanewise.emulator import counts
+from lanewise.emulator.counting import PATTERN_CODES
+from lanewise.emulator.counts import SiteCounts
+from lanewise.emulator.engine import Launched
+from lanewise.emulator.launch import Dim
+from lanewise.hardware.device import DeviceSpec
+from lanewise.hardware.occupancy import occupancy
+from lanewise.records import Access, KernelResources, LaunchRecord, LineCounts, Pattern, SourceLine, Space
+
+
+def launch_record(
+    number: int,
+    launched: Launched,
+    *,
+    symbol: str,
+    grid: Dim,
+    block: Dim,
+    dynamic_shared: int,
+    stream: int,
+    device: DeviceSpec,
+    resources: KernelResources | None,
+) -> LaunchRecord:
+    """The record of one launch on a device. `resources` come from ptxas; None leaves occupancy out."""
+    info, outcome = launched.kernel.info, launched.outcome
+    threads = block[0] * block[1] * block[2]
+    fitting = None
+    if resources is not None:
+        fitting = occupancy(
+            device,
+            threads_per_block=threads,
+            registers_per_thread=resources.registers,
+            static_shared=resources.static_shared_bytes,
+            dynamic_shared=dynamic_shared,
+        )
+    accesses = tuple(access(site) for site in counts.site_counts(info, outcome.counters) if _seen(site))
+    return LaunchRecord(
+        id=number,
+        kernel=demangle(symbol),
+        symbol=symbol,
+        grid=grid,
+        block=block,
+        dynamic_shared_bytes=dynamic_shared,
+        resources=resources,
+        occupancy=fitting,
+        device=device.name,
+        stream=stream,
+        ptx_instructions=counts.warp_instructions(info, outcome.counters),
+        ptx_thread_instructions=counts.thread_instructions(info, outcome.counters),
+        accesses=accesses,
+        lines=tuple(line_counts(launched)),
+        findings=() if launched.fault is None else (launched.fault,),
+        completed=launched.fault is None,
+        seconds=outcome.seconds,
+    )
+
+
+def _seen(counted: SiteCounts) -> bool:
+    """A generic access stands for three sites; those of spaces that no lane touched are left out."""
+    return counted.requests > 0 and (not counted.site.generic or counted.threads_on > 0)
+
+
+def access(counted: SiteCounts) -> Access:
+    """One site as the reports show it."""
+    site = counted.site
+    source = site.source
+    has_sectors = site.space in (Space.GLOBAL, Space.LOCAL, Space.CONST)
+    shared = site.space == Space.SHARED
+    pattern, stride = _pattern(counted)
+    return Access(
+        basis="ptx",
+        file=source.file if source else None,
+        line=source.line if source else None,
+        inlined_at=source.inlined_at if source else None,
+        ptx_line=site.ptx_line,
+        opcode=site.opcode,
+        space=site.space,
+        kind=site.kind,
+        width_bits=site.width_bits,
+        requests=counted.requests,
+        threads=counted.threads,
+        threads_on=counted.threads_on,
+        sectors=counted.sectors if has_sectors else None,
+        sectors_ideal=_sectors_ideal(counted) if has_sectors else None,
+        wavefronts=counted.wavefronts if shared else None,
+        wavefronts_ideal=counted.wavefronts_ideal if shared else None,
+        pattern=pattern,
+        stride_bytes=stride,
+        array=demangle(site.array) if site.array else None,
+    )
+
+
+def _sectors_ideal(counted: SiteCounts) -> int:
+    """Local memory is laid out so that lanes at one offset share sectors: as many as the bytes fill, a request."""
+    if counted.site.space != Space.LOCAL:
+        return counted.sectors_ideal
+    return min(counted.sectors, -(-counted.threads_on * counted.site.width_bits // 8 // 32))
+
+
+def _pattern(counted: SiteCounts) -> tuple[Pattern | None, int | None]:
+    """The worst pattern seen; a stride only where all strided requests had the same."""
+    seen = [code for code in PATTERN_CODES if counted.patterns >> code & 1]
+    if not seen:
+        return None, None
+    worst = PATTERN_CODES[max(seen)]
+    return worst, counted.stride if worst == Pattern.STRIDED else None
+
+
+def line_counts(launched: Launched) -> Iterable[LineCounts]:
+    """Executions by source line, of the line in the innermost function; lines in order."""
+    info = launched.kernel.info
+    blocks = counts.block_counters(info, launched.outcome.counters)
+    totals: dict[tuple[str, int], list[int]] = {}
+
+    def slot(source: SourceLine | None) -> list[int] | None:
+        if source is None:
+            return None
+        return totals.setdefault((source.file, source.line), [0, 0, 0, 0])
+
+    for number, block in enumerate(info.blocks):
+        warps, threads, divergent = (int(v) for v in blocks[number, :3])
+        if not warps:
+            continue
+        for source, instructions in block.lines:
+            if (entry := slot(source)) is not None:
+                entry[0] += warps * instructions
+                entry[1] += threads * instructions
+        if block.branch is not None and (entry := slot(block.branch[0])) is not None:
+            entry[2] += warps
+            entry[3] += divergent
+    for (file, line), (warp_level, thread_level, branches, split) in sorted(totals.items()):
+        yield LineCounts(file, line, warp_level, thread_level, branches, split)

@@ -1,0 +1,228 @@
+"""The emulated device: the runtime library and the Python API launch kernels on it, and it remembers the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lanewise.collect import launch_record
+from lanewise.cudart.backend import FunctionInfo, LaunchOutcome, LaunchRequest, ModuleImage
+from lanewise.cudart.codes import CudaError
+from lanewise.demangle import demangle
+from lanewise.emulator.compile import CodeCache
+from lanewise.emulator.engine import Engine, Launched
+from lanewise.emulator.launch import Limits
+from lanewise.emulator.layout import Fault
+from lanewise.emulator.memory import DeviceMemory
+from lanewise.emulator.program import Program
+from lanewise.errors import LanewiseError, UnsupportedCode
+from lanewise.hardware.device import DeviceSpec
+from lanewise.ptx import parse
+from lanewise.records import KernelResources, LaunchRecord, Unsupported
+from lanewise.toolchain import cache, ptxas
+
+Progress = Callable[[int, int, str], None]
+Keep = Callable[[str, int], bool]  # (demangled kernel, launches of it kept before) -> is this one reported?
+
+
+class ObjectCache(CodeCache):
+    """Compiled kernels in the user's cache."""
+
+    def get(self, key: str) -> bytes | None:
+        return cache.default().get("kernels", key)
+
+    def put(self, key: str, data: bytes) -> None:
+        cache.default().put("kernels", key, data)
+
+
+@dataclass(slots=True)
+class LoadedProgram:
+    """A program on the device and what ptxas says of its kernels (asked for when first needed)."""
+
+    program: Program
+    texts: tuple[str, ...]
+    resources: dict[str, KernelResources] | None = None
+
+
+class EmulatedDevice:
+    """Implements `cudart.backend.Backend`. Launches run one after the other, to their end."""
+
+    def __init__(
+        self,
+        spec: DeviceSpec,
+        *,
+        memory: DeviceMemory,
+        arch: str | None = None,
+        limits: Limits | None = None,
+        keep: Keep | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._spec = spec
+        self._arch = arch or spec.arch
+        self.memory = memory
+        self.engine = Engine(memory, limits, ObjectCache())
+        self.records: list[LaunchRecord] = []
+        self.unsupported: list[Unsupported] = []
+        self.sources: dict[str, str] = {}
+        self.notes: dict[str, None] = {}
+        self._keep = keep or (lambda kernel, earlier: True)
+        self._kept: dict[str, int] = {}
+        self._progress = progress
+        self._launches = 0
+
+    @property
+    def spec(self) -> DeviceSpec:
+        return self._spec
+
+    @property
+    def arch(self) -> str:
+        return self._arch
+
+    # ------------------------------------------------------------------ programs
+    def load(
+        self, images: tuple[ModuleImage, ...], *, linked_code: bytes | None = None, managed: Collection[str] = ()
+    ) -> LoadedProgram:
+        """Parse and load modules that belong together."""
+        modules = [parse(image.ptx) for image in images]
+        for module in modules:
+            for name in managed:
+                variable = module.variables.get(name)
+                if variable is not None:
+                    module.variables[name] = replace(variable, managed=True)
+            for path in module.files.values():
+                self._embed(path)
+        return LoadedProgram(self.engine.load(modules), tuple(image.ptx for image in images))
+
+    def _embed(self, path: str) -> None:
+        """Keep the text of a source file, so that a report needs no other file."""
+        if path in self.sources:
+            return
+        try:
+            self.sources[path] = Path(path).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return
+
+    def unload(self, program: LoadedProgram) -> None:
+        self.engine.unload(program.program)
+
+    def resources(self, loaded: LoadedProgram, name: str) -> KernelResources | None:
+        """Registers and memory of a kernel, from ptxas; None where it cannot say (a note tells why)."""
+        if loaded.resources is None:
+            loaded.resources = {}
+            try:
+                if len(loaded.texts) == 1:
+                    loaded.resources = ptxas.assemble(loaded.texts[0], arch=self._machine_arch(loaded)).resources
+                else:
+                    loaded.resources = ptxas.link(loaded.texts, arch=self._machine_arch(loaded)).resources
+            except LanewiseError as error:
+                self.notes[f"registers and occupancy are not known: {error.message}"] = None
+        return loaded.resources.get(name)
+
+    def _machine_arch(self, loaded: LoadedProgram) -> str:
+        """Architecture-specific PTX ("sm_90a") fits only its own machine code."""
+        target = loaded.program.modules[0].target
+        return target if target[-1:] in ("a", "f") else self._arch
+
+    def function(self, program: LoadedProgram, name: str) -> FunctionInfo | None:
+        function = program.program.find_function(name)
+        if function is None or not function.is_kernel:
+            return None
+        found = self.resources(program, name) or KernelResources(0, 0, 0)
+        bound = function.directives.get("maxntid") or function.directives.get("reqntid")
+        most = None
+        if bound:
+            most = 1
+            for extent in bound:
+                most *= extent
+        made_for = int("".join(c for c in program.program.modules[0].target if c.isdigit()) or 0)
+        return FunctionInfo((program, name), name, function.params, found, most, made_for, made_for)
+
+    def symbol(self, program: LoadedProgram, name: str) -> tuple[int, int] | None:
+        for (module, variable), allocation in program.program.variables.items():
+            if variable == name:
+                return allocation.base, program.program.modules[module].variables[variable].size
+        return None
+
+    # ------------------------------------------------------------------ launches
+    def launch(self, request: LaunchRequest) -> LaunchOutcome:
+        loaded, name = request.function.handle
+        try:
+            launched, record = self.run(
+                loaded, name, request.grid, request.block, request.dynamic_shared_bytes, request.params, request.stream
+            )
+        except UnsupportedCode as error:
+            self._note_unsupported(error)
+            return LaunchOutcome(CudaError.NOT_SUPPORTED)
+        error_code = CudaError.SUCCESS if launched.fault is None else _ERRORS.get(launched.fault_code, _LAUNCH_FAILURE)
+        return LaunchOutcome(error_code, record.ptx_thread_instructions, launched.output)
+
+    def run(
+        self,
+        loaded: LoadedProgram,
+        name: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        dynamic_shared: int,
+        params: bytes,
+        stream: int = 0,
+    ) -> tuple[Launched, LaunchRecord]:
+        """Run one launch and record it. Raises UnsupportedCode."""
+        kernel = demangle(name)
+        tell = None if self._progress is None else _Teller(self._progress, kernel)
+        launched = self.engine.launch(loaded.program, name, grid, block, dynamic_shared, params, tell)
+        if self._progress is not None:
+            total = grid[0] * grid[1] * grid[2]
+            self._progress(total, total, kernel)
+        record = launch_record(
+            self._launches,
+            launched,
+            symbol=name,
+            grid=grid,
+            block=block,
+            dynamic_shared=dynamic_shared,
+            stream=stream,
+            device=self._spec,
+            resources=self.resources(loaded, name),
+        )
+        self._launches += 1
+        if launched.fault is not None or self._keep(kernel, self._kept.get(kernel, 0)):
+            self._kept[kernel] = self._kept.get(kernel, 0) + 1
+            self.records.append(record)
+        return launched, record
+
+    def _note_unsupported(self, error: UnsupportedCode) -> None:
+        for item in error.items:
+            if item not in self.unsupported:
+                self.unsupported.append(item)
+
+    def set_limit(self, limit: int, value: int) -> bool:
+        """Stack, printf and heap sizes need no limit here."""
+        return limit in (0, 1, 2)
+
+    def interrupt(self) -> None:
+        self.engine.interrupt()
+
+
+class _Teller:
+    """Adds the kernel's name to progress calls."""
+
+    def __init__(self, progress: Progress, kernel: str) -> None:
+        self.progress, self.kernel = progress, kernel
+
+    def __call__(self, done: int, total: int) -> None:
+        self.progress(done, total, self.kernel)
+
+
+_LAUNCH_FAILURE = CudaError.LAUNCH_FAILURE
+_ERRORS = {
+    -1: CudaError.LAUNCH_TIMEOUT,
+    Fault.BOUNDS: CudaError.ILLEGAL_ADDRESS,
+    Fault.SHARED_BOUNDS: CudaError.ILLEGAL_ADDRESS,
+    Fault.LOCAL_BOUNDS: CudaError.ILLEGAL_ADDRESS,
+    Fault.MISALIGNED: CudaError.MISALIGNED_ADDRESS,
+    Fault.ASSERT: CudaError.ASSERT,
+    Fault.TRAP: CudaError.ILLEGAL_INSTRUCTION,
+    Fault.STACK: CudaError.HARDWARE_STACK_ERROR,
+    Fault.BAD_CALL: CudaError.INVALID_PC,
+}

@@ -1,0 +1,578 @@
+"""Helper functions of compiled kernels, in LLVM IR: checking, counting and moving the memory of 32 lanes at once.
+
+`touch` functions check bounds and alignment of every lane that is on and add to the counters of the site; they return
+host addresses. `gather` and `scatter` then move the data. A fault does not return.
+
+Per site the cache holds {begin of an allocation, number of start addresses in it at which the access fits}: zero at
+first, so that nothing passes unseen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from lanewise.emulator.layout import (
+    LOCAL_WINDOW,
+    SHARED_WINDOW,
+    SITE_COUNTERS,
+    SITE_ON,
+    SITE_PATTERNS,
+    SITE_REQUESTS_ON,
+    SITE_SECTORS,
+    SITE_STRIDE,
+    SITE_WAVEFRONTS,
+    WINDOW_BYTES,
+    Fault,
+    Launch,
+    Warp,
+    Worker,
+)
+
+
+def lane_vector(element: str, values: Iterable[int]) -> str:
+    """A constant vector: `<i32 0, i32 4, ...>`."""
+    return "<" + ", ".join(f"{element} {value}" for value in values) + ">"
+
+
+def _bump(counter: int, value: str, name: str, base: str = "%c") -> str:
+    return f"""  %{name}p = getelementptr i64, ptr {base}, i64 {counter}
+  %{name}o = load i64, ptr %{name}p
+  %{name}n = add i64 %{name}o, {value}
+  store i64 %{name}n, ptr %{name}p
+"""
+
+
+CHECKS = f"""
+; Is [a, a+bytes) inside one live allocation? If so the site's cache is set to it.
+define internal i1 @lw_find(ptr %w, i64 %a, i64 %bytes, ptr %k) noinline nounwind {{
+entry:
+  %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
+  %l = load ptr, ptr %lp
+  %tp = getelementptr i8, ptr %l, i64 {Launch.BOUNDS}
+  %t = load ptr, ptr %tp
+  %np = getelementptr i8, ptr %l, i64 {Launch.BOUNDS_COUNT}
+  %n = load i64, ptr %np
+  br label %search
+search:
+  %lo = phi i64 [ 0, %entry ], [ %lo2, %step ]
+  %hi = phi i64 [ %n, %entry ], [ %hi2, %step ]
+  %go = icmp ult i64 %lo, %hi
+  br i1 %go, label %step, label %found
+step:
+  %s = add i64 %lo, %hi
+  %mid = lshr i64 %s, 1
+  %mo = shl i64 %mid, 4
+  %bp = getelementptr i8, ptr %t, i64 %mo
+  %b = load i64, ptr %bp
+  %le = icmp ule i64 %b, %a
+  %mid1 = add i64 %mid, 1
+  %lo2 = select i1 %le, i64 %mid1, i64 %lo
+  %hi2 = select i1 %le, i64 %hi, i64 %mid
+  br label %search
+found:
+  %none = icmp eq i64 %lo, 0
+  br i1 %none, label %no, label %look
+look:
+  %i = sub i64 %lo, 1
+  %io = shl i64 %i, 4
+  %ap = getelementptr i8, ptr %t, i64 %io
+  %begin = load i64, ptr %ap
+  %ep = getelementptr i8, ptr %ap, i64 8
+  %end = load i64, ptr %ep
+  %room = sub i64 %end, %begin
+  %fits = icmp uge i64 %room, %bytes
+  %r1 = sub i64 %room, %bytes
+  %starts = add i64 %r1, 1
+  %d = sub i64 %a, %begin
+  %in = icmp ult i64 %d, %starts
+  %ok = and i1 %fits, %in
+  br i1 %ok, label %yes, label %no
+yes:
+  store i64 %begin, ptr %k
+  %k1 = getelementptr i64, ptr %k, i64 1
+  store i64 %starts, ptr %k1
+  ret i1 true
+no:
+  ret i1 false
+}}
+; One address for all lanes of %m: checked, nothing counted.
+define internal void @lw_check_one(ptr %x, ptr %w, ptr %k, i64 %a, i32 %m, i32 %bytes, i32 %site) noinline nounwind {{
+entry:
+  %b64 = zext i32 %bytes to i64
+  %low = sub i64 %b64, 1
+  %mis = and i64 %a, %low
+  %al = icmp eq i64 %mis, 0
+  %f = call i1 @lw_find(ptr %w, i64 %a, i64 %b64, ptr %k)
+  %ok = and i1 %al, %f
+  br i1 %ok, label %out, label %bad
+bad:
+  %code = select i1 %f, i32 {Fault.MISALIGNED}, i32 {Fault.BOUNDS}
+  %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
+  %i = insertelement <32 x i64> poison, i64 %a, i32 0
+  %v = shufflevector <32 x i64> %i, <32 x i64> poison, <32 x i32> zeroinitializer
+  store <32 x i64> %v, ptr %fa, align 64
+  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %m, i32 %bytes)
+  unreachable
+out:
+  ret void
+}}
+; The lanes of %m one by one; faults name all lanes that are wrong in the same way as the first.
+define internal void @lw_check_each(ptr %x, ptr %w, ptr %k, <32 x i64> %a, i32 %m, i32 %bytes, i32 %site) noinline nounwind cold {{
+entry:
+  %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
+  store <32 x i64> %a, ptr %fa, align 64
+  %b64 = zext i32 %bytes to i64
+  %low = sub i64 %b64, 1
+  br label %loop
+loop:
+  %rest = phi i32 [ %m, %entry ], [ %rest2, %next ]
+  %outm = phi i32 [ 0, %entry ], [ %out2, %next ]
+  %mism = phi i32 [ 0, %entry ], [ %mis2, %next ]
+  %z = icmp eq i32 %rest, 0
+  br i1 %z, label %done, label %one
+one:
+  %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
+  %i64 = zext i32 %i to i64
+  %ap = getelementptr i64, ptr %fa, i64 %i64
+  %v = load i64, ptr %ap
+  %r1 = sub i32 %rest, 1
+  %rest2 = and i32 %rest, %r1
+  %bit = xor i32 %rest, %rest2
+  %mv = and i64 %v, %low
+  %al = icmp eq i64 %mv, 0
+  %mbit = select i1 %al, i32 0, i32 %bit
+  %mis2 = or i32 %mism, %mbit
+  %f = call i1 @lw_find(ptr %w, i64 %v, i64 %b64, ptr %k)
+  %obit = select i1 %f, i32 0, i32 %bit
+  %out2 = or i32 %outm, %obit
+  br label %next
+next:
+  br label %loop
+done:
+  %any = or i32 %outm, %mism
+  %fine = icmp eq i32 %any, 0
+  br i1 %fine, label %out, label %bad
+bad:
+  %isout = icmp ne i32 %outm, 0
+  %code = select i1 %isout, i32 {Fault.BOUNDS}, i32 {Fault.MISALIGNED}
+  %lanes = select i1 %isout, i32 %outm, i32 %mism
+  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %lanes, i32 %bytes)
+  unreachable
+out:
+  ret void
+}}
+define internal void @lw_note_pattern(ptr %c, <32 x i64> %a, i32 %m, i32 %bytes) noinline nounwind {{
+entry:
+  %p = call i64 @lw_pattern(<32 x i64> %a, i32 %m, i32 %bytes)
+  %code = and i64 %p, 7
+  %bit = shl i64 1, %code
+  %pp = getelementptr i64, ptr %c, i64 {SITE_PATTERNS}
+  %o = load i64, ptr %pp
+  %n = or i64 %o, %bit
+  store i64 %n, ptr %pp
+  %st = icmp eq i64 %code, 3
+  br i1 %st, label %stride, label %out
+stride:
+  %s = ashr i64 %p, 32
+  %sp = getelementptr i64, ptr %c, i64 {SITE_STRIDE}
+  %so = load i64, ptr %sp
+  %new = icmp eq i64 %so, 0
+  %same = icmp eq i64 %so, %s
+  %keep = or i1 %new, %same
+  %s2 = select i1 %keep, i64 %s, i64 -1
+  store i64 %s2, ptr %sp
+  br label %out
+out:
+  ret void
+}}
+; Global memory: check all lanes of %m, count sectors.
+define internal void @lw_touch_global(ptr %x, ptr %w, ptr %c, ptr %k, <32 x i64> %a, i32 %m, i32 %bytes, i32 %site) noinline nounwind {{
+entry:
+  %z = icmp eq i32 %m, 0
+  br i1 %z, label %out, label %check
+check:
+  %mv = bitcast i32 %m to <32 x i1>
+  %lo = load i64, ptr %k
+  %k1 = getelementptr i64, ptr %k, i64 1
+  %n = load i64, ptr %k1
+  %i1 = insertelement <32 x i64> poison, i64 %lo, i32 0
+  %lov = shufflevector <32 x i64> %i1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %i2 = insertelement <32 x i64> poison, i64 %n, i32 0
+  %nv = shufflevector <32 x i64> %i2, <32 x i64> poison, <32 x i32> zeroinitializer
+  %d = sub <32 x i64> %a, %lov
+  %in = icmp ult <32 x i64> %d, %nv
+  %b64 = zext i32 %bytes to i64
+  %low = sub i64 %b64, 1
+  %i3 = insertelement <32 x i64> poison, i64 %low, i32 0
+  %lowv = shufflevector <32 x i64> %i3, <32 x i64> poison, <32 x i32> zeroinitializer
+  %mis = and <32 x i64> %a, %lowv
+  %al = icmp eq <32 x i64> %mis, zeroinitializer
+  %good = and <32 x i1> %in, %al
+  %gm = bitcast <32 x i1> %good to i32
+  %ng = xor i32 %gm, -1
+  %badm = and i32 %ng, %m
+  %fine = icmp eq i32 %badm, 0
+  br i1 %fine, label %count, label %each
+each:
+  call void @lw_check_each(ptr %x, ptr %w, ptr %k, <32 x i64> %a, i32 %m, i32 %bytes, i32 %site)
+  br label %count
+count:
+  %s = call i32 @lw_sectors(<32 x i64> %a, i32 %m, i32 %bytes)
+  %s64 = zext i32 %s to i64
+  %on = call i32 @llvm.ctpop.i32(i32 %m)
+  %on64 = zext i32 %on to i64
+  %b = mul i64 %on64, %b64
+  %b31 = add i64 %b, 31
+  %ideal0 = lshr i64 %b31, 5
+  %ideal = call i64 @llvm.umin.i64(i64 %ideal0, i64 %s64)
+  %cv0 = insertelement <2 x i64> poison, i64 %s64, i32 0
+  %cv = insertelement <2 x i64> %cv0, i64 %ideal, i32 1
+  %old = load <2 x i64>, ptr %c, align 8
+  %new = add <2 x i64> %old, %cv
+  store <2 x i64> %new, ptr %c, align 8
+{_bump(SITE_ON, "%on64", "q")}{_bump(SITE_REQUESTS_ON, "1", "r")}  call void @lw_note_pattern(ptr %c, <32 x i64> %a, i32 %m, i32 %bytes)
+  br label %out
+out:
+  ret void
+}}
+; Shared memory: %o are byte offsets, %limit the bytes a block has. Returns host addresses.
+define internal <32 x i64> @lw_touch_shared(ptr %x, ptr %w, ptr %c, ptr %shared, <32 x i32> %o, i32 %m, i32 %bytes, i32 %site, i1 %load) noinline nounwind {{
+entry:
+  %o64 = zext <32 x i32> %o to <32 x i64>
+  %base = ptrtoint ptr %shared to i64
+  %i1 = insertelement <32 x i64> poison, i64 %base, i32 0
+  %bv = shufflevector <32 x i64> %i1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %host = add <32 x i64> %o64, %bv
+  %z = icmp eq i32 %m, 0
+  br i1 %z, label %out, label %check
+check:
+  %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
+  %l = load ptr, ptr %lp
+  %sp = getelementptr i8, ptr %l, i64 {Launch.SHARED_BYTES}
+  %limit = load i64, ptr %sp
+  %b64 = zext i32 %bytes to i64
+  %i2 = insertelement <32 x i64> poison, i64 %b64, i32 0
+  %bytesv = shufflevector <32 x i64> %i2, <32 x i64> poison, <32 x i32> zeroinitializer
+  %ends = add <32 x i64> %o64, %bytesv
+  %i3 = insertelement <32 x i64> poison, i64 %limit, i32 0
+  %limv = shufflevector <32 x i64> %i3, <32 x i64> poison, <32 x i32> zeroinitializer
+  %in = icmp ule <32 x i64> %ends, %limv
+  %inm = bitcast <32 x i1> %in to i32
+  %nin = xor i32 %inm, -1
+  %outm = and i32 %nin, %m
+  %low = sub i32 %bytes, 1
+  %i4 = insertelement <32 x i32> poison, i32 %low, i32 0
+  %lowv = shufflevector <32 x i32> %i4, <32 x i32> poison, <32 x i32> zeroinitializer
+  %mis = and <32 x i32> %o, %lowv
+  %misb = icmp ne <32 x i32> %mis, zeroinitializer
+  %misbm = bitcast <32 x i1> %misb to i32
+  %mism = and i32 %misbm, %m
+  %badm = or i32 %outm, %mism
+  %fine = icmp eq i32 %badm, 0
+  br i1 %fine, label %count, label %bad
+bad:
+  %isout = icmp ne i32 %outm, 0
+  %code = select i1 %isout, i32 {Fault.SHARED_BOUNDS}, i32 {Fault.MISALIGNED}
+  %lanes = select i1 %isout, i32 %outm, i32 %mism
+  %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
+  store <32 x i64> %o64, ptr %fa, align 64
+  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %lanes, i32 %bytes)
+  unreachable
+count:
+  call void @lw_count_shared(ptr %c, <32 x i32> %o, i32 %m, i32 %bytes, i1 %load)
+  br label %out
+out:
+  ret <32 x i64> %host
+}}
+define internal void @lw_count_shared(ptr %c, <32 x i32> %o, i32 %m, i32 %bytes, i1 %load) noinline nounwind {{
+entry:
+  %v = call i32 @lw_wavefronts(<32 x i32> %o, i32 %m, i32 %bytes, i1 %load)
+  %v64 = zext i32 %v to i64
+  %on = call i32 @llvm.ctpop.i32(i32 %m)
+  %on64 = zext i32 %on to i64
+  %b64 = zext i32 %bytes to i64
+  %b = mul i64 %on64, %b64
+  %b1 = add i64 %b, 127
+  %ideal0 = lshr i64 %b1, 7
+  %ideal = call i64 @llvm.umin.i64(i64 %ideal0, i64 %v64)
+  %cv0 = insertelement <2 x i64> poison, i64 %v64, i32 0
+  %cv = insertelement <2 x i64> %cv0, i64 %ideal, i32 1
+  %cw = getelementptr i64, ptr %c, i64 {SITE_WAVEFRONTS}
+  %old = load <2 x i64>, ptr %cw, align 8
+  %new = add <2 x i64> %old, %cv
+  store <2 x i64> %new, ptr %cw, align 8
+{_bump(SITE_ON, "%on64", "q")}{_bump(SITE_REQUESTS_ON, "1", "r")}  %o64 = zext <32 x i32> %o to <32 x i64>
+  call void @lw_note_pattern(ptr %c, <32 x i64> %o64, i32 %m, i32 %bytes)
+  ret void
+}}
+; Local memory: %o are byte offsets in the thread's own space. Returns host addresses.
+define internal <32 x i64> @lw_touch_local(ptr %x, ptr %w, ptr %c, <32 x i32> %o, i32 %m, i32 %bytes, i32 %site) noinline nounwind {{
+entry:
+  %xl = getelementptr i8, ptr %x, i64 {Warp.LOCAL}
+  %local = load ptr, ptr %xl
+  %host = call <32 x i64> @lw_local_address(ptr %local, <32 x i32> %o)
+  %z = icmp eq i32 %m, 0
+  br i1 %z, label %out, label %check
+check:
+  %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
+  %l = load ptr, ptr %lp
+  %sp = getelementptr i8, ptr %l, i64 {Launch.LOCAL_BYTES}
+  %limit = load i64, ptr %sp
+  %o64 = zext <32 x i32> %o to <32 x i64>
+  %b64 = zext i32 %bytes to i64
+  %i2 = insertelement <32 x i64> poison, i64 %b64, i32 0
+  %bytesv = shufflevector <32 x i64> %i2, <32 x i64> poison, <32 x i32> zeroinitializer
+  %ends = add <32 x i64> %o64, %bytesv
+  %i3 = insertelement <32 x i64> poison, i64 %limit, i32 0
+  %limv = shufflevector <32 x i64> %i3, <32 x i64> poison, <32 x i32> zeroinitializer
+  %in = icmp ule <32 x i64> %ends, %limv
+  %inm = bitcast <32 x i1> %in to i32
+  %nin = xor i32 %inm, -1
+  %outm = and i32 %nin, %m
+  %low = sub i32 %bytes, 1
+  %i4 = insertelement <32 x i32> poison, i32 %low, i32 0
+  %lowv = shufflevector <32 x i32> %i4, <32 x i32> poison, <32 x i32> zeroinitializer
+  %mis = and <32 x i32> %o, %lowv
+  %misb = icmp ne <32 x i32> %mis, zeroinitializer
+  %misbm = bitcast <32 x i1> %misb to i32
+  %mism = and i32 %misbm, %m
+  %badm = or i32 %outm, %mism
+  %fine = icmp eq i32 %badm, 0
+  br i1 %fine, label %count, label %bad
+bad:
+  %isout = icmp ne i32 %outm, 0
+  %code = select i1 %isout, i32 {Fault.LOCAL_BOUNDS}, i32 {Fault.MISALIGNED}
+  %lanes = select i1 %isout, i32 %outm, i32 %mism
+  %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
+  store <32 x i64> %o64, ptr %fa, align 64
+  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %lanes, i32 %bytes)
+  unreachable
+count:
+  %s = call i32 @lw_local_sectors(<32 x i32> %o, i32 %m, i32 %bytes)
+  %s64 = zext i32 %s to i64
+{_bump(SITE_SECTORS, "%s64", "s_")}  %on = call i32 @llvm.ctpop.i32(i32 %m)
+  %on64 = zext i32 %on to i64
+{_bump(SITE_ON, "%on64", "q")}{_bump(SITE_REQUESTS_ON, "1", "r")}  br label %out
+out:
+  ret <32 x i64> %host
+}}
+define internal <32 x i64> @lw_local_address(ptr %local, <32 x i32> %o) nounwind {{
+  %base = ptrtoint ptr %local to i64
+  %o64 = zext <32 x i32> %o to <32 x i64>
+  %g = and <32 x i64> %o64, splat (i64 -16)
+  %go = shl <32 x i64> %g, splat (i64 5)
+  %r = and <32 x i64> %o64, splat (i64 15)
+  %i1 = insertelement <32 x i64> poison, i64 %base, i32 0
+  %bv = shufflevector <32 x i64> %i1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %a1 = add <32 x i64> %bv, {lane_vector("i64", (16 * lane for lane in range(32)))}
+  %a2 = add <32 x i64> %a1, %go
+  %a3 = add <32 x i64> %a2, %r
+  ret <32 x i64> %a3
+}}
+; Generic addresses: each lane goes to the space its address lies in. %c holds three sites: global, shared, local.
+define internal <32 x i64> @lw_touch_generic(ptr %x, ptr %w, ptr %c, ptr %k, ptr %shared, <32 x i64> %a, i32 %m, i32 %bytes, i32 %site, i1 %load) noinline nounwind {{
+entry:
+  %ds = sub <32 x i64> %a, splat (i64 {SHARED_WINDOW})
+  %iss = icmp ult <32 x i64> %ds, splat (i64 {WINDOW_BYTES})
+  %sm0 = bitcast <32 x i1> %iss to i32
+  %sm = and i32 %sm0, %m
+  %dl = sub <32 x i64> %a, splat (i64 {LOCAL_WINDOW})
+  %isl = icmp ult <32 x i64> %dl, splat (i64 {WINDOW_BYTES})
+  %lm0 = bitcast <32 x i1> %isl to i32
+  %lm = and i32 %lm0, %m
+  %other = or i32 %sm, %lm
+  %no = xor i32 %other, -1
+  %gm = and i32 %m, %no
+  call void @lw_touch_global(ptr %x, ptr %w, ptr %c, ptr %k, <32 x i64> %a, i32 %gm, i32 %bytes, i32 %site)
+  %plain = icmp eq i32 %other, 0
+  br i1 %plain, label %fast, label %windows
+fast:
+  ret <32 x i64> %a
+windows:
+  %so = trunc <32 x i64> %ds to <32 x i32>
+  %site1 = add i32 %site, 1
+  %c1 = getelementptr i64, ptr %c, i64 {SITE_COUNTERS}
+  %hs = call <32 x i64> @lw_touch_shared(ptr %x, ptr %w, ptr %c1, ptr %shared, <32 x i32> %so, i32 %sm, i32 %bytes, i32 %site1, i1 %load)
+  %lo = trunc <32 x i64> %dl to <32 x i32>
+  %site2 = add i32 %site, 2
+  %c2 = getelementptr i64, ptr %c, i64 {2 * SITE_COUNTERS}
+  %hl = call <32 x i64> @lw_touch_local(ptr %x, ptr %w, ptr %c2, <32 x i32> %lo, i32 %lm, i32 %bytes, i32 %site2)
+  %h1 = select <32 x i1> %iss, <32 x i64> %hs, <32 x i64> %a
+  %h2 = select <32 x i1> %isl, <32 x i64> %hl, <32 x i64> %h1
+  ret <32 x i64> %h2
+}}
+"""
+
+
+def _atomic_variants(text: str) -> str:
+    """`lw_touch_shared` and `lw_touch_generic` as atomics need them: shared memory serves one lane a bank at a time."""
+    functions = re.findall(r"^define internal [^@]*@(\w+)\(.*?^}\n", text, re.S | re.M)
+    bodies = dict(zip(functions, _bodies(text), strict=True))
+    result = ""
+    for name in ("lw_count_shared", "lw_touch_shared", "lw_touch_generic"):
+        body = bodies[name]
+        for used in ("lw_count_shared", "lw_touch_shared", "lw_touch_generic"):
+            body = body.replace(f"@{used}(", f"@{used}_atomic(")
+        result += body.replace(
+            "@lw_wavefronts(<32 x i32> %o, i32 %m, i32 %bytes, i1 %load)", "@lw_atomic_lanes(<32 x i32> %o, i32 %m)"
+        )
+    return result
+
+
+def _bodies(text: str) -> list[str]:
+    return re.findall(r"^define internal .*?^}\n", text, re.S | re.M)
+
+
+def _shuffle(element: str, vector: str, lanes: Iterable[int], name: str, count: int) -> str:
+    picks = ", ".join(f"i32 {lane}" for lane in lanes)
+    return f"  %{name} = shufflevector <32 x {element}> {vector}, <32 x {element}> poison, <{count} x i32> <{picks}>\n"
+
+
+def gather(element: str) -> tuple[str, str]:
+    """Name and text of a function that loads an `element` (i8 to i128) for each lane of the mask from host addresses.
+
+    Contiguous, equal, and two contiguous or equal halves are found first: they are far cheaper than a gather.
+    """
+    size = int(element[1:]) // 8
+    name = f"lw_gather_{element}"
+    suffix = f"v32{element}"
+    text = f"""
+define internal <32 x {element}> @{name}(<32 x i64> %a, i32 %m) noinline nounwind {{
+entry:
+  %first = call i32 @llvm.cttz.i32(i32 %m, i1 false)
+  %none = icmp eq i32 %m, 0
+  br i1 %none, label %empty, label %some
+empty:
+  ret <32 x {element}> zeroinitializer
+some:
+  %mv = bitcast i32 %m to <32 x i1>
+  %nm = xor i32 %m, -1
+  %af = extractelement <32 x i64> %a, i32 %first
+  %f64 = zext i32 %first to i64
+  %fo = mul i64 %f64, {size}
+  %a0 = sub i64 %af, %fo
+  %i1 = insertelement <32 x i64> poison, i64 %a0, i32 0
+  %a0v = shufflevector <32 x i64> %i1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %line = add <32 x i64> %a0v, {lane_vector("i64", (size * lane for lane in range(32)))}
+  %ceq = icmp eq <32 x i64> %a, %line
+  %cm = bitcast <32 x i1> %ceq to i32
+  %cm1 = or i32 %cm, %nm
+  %isc = icmp eq i32 %cm1, -1
+  br i1 %isc, label %contiguous, label %trysame
+contiguous:
+  %cp = inttoptr i64 %a0 to ptr
+  %cv = call <32 x {element}> @llvm.masked.load.{suffix}.p0(ptr align 1 %cp, <32 x i1> %mv, <32 x {element}> zeroinitializer)
+  ret <32 x {element}> %cv
+trysame:
+  %i2 = insertelement <32 x i64> poison, i64 %af, i32 0
+  %afv = shufflevector <32 x i64> %i2, <32 x i64> poison, <32 x i32> zeroinitializer
+  %seq = icmp eq <32 x i64> %a, %afv
+  %sm = bitcast <32 x i1> %seq to i32
+  %sm1 = or i32 %sm, %nm
+  %iss = icmp eq i32 %sm1, -1
+  br i1 %iss, label %same, label %tryhalf
+same:
+  %sp = inttoptr i64 %af to ptr
+  %sv = load {element}, ptr %sp, align 1
+  %si = insertelement <32 x {element}> poison, {element} %sv, i32 0
+  %ss = shufflevector <32 x {element}> %si, <32 x {element}> poison, <32 x i32> zeroinitializer
+  ret <32 x {element}> %ss
+tryhalf:
+  %full = icmp eq i32 %m, -1
+  br i1 %full, label %halves, label %gather
+halves:
+{_shuffle("i64", "%a", range(16), "al", 16)}{_shuffle("i64", "%a", range(16, 32), "ah", 16)}  %l0 = extractelement <16 x i64> %al, i32 0
+  %h0 = extractelement <16 x i64> %ah, i32 0
+  %li = insertelement <16 x i64> poison, i64 %l0, i32 0
+  %lv = shufflevector <16 x i64> %li, <16 x i64> poison, <16 x i32> zeroinitializer
+  %hi = insertelement <16 x i64> poison, i64 %h0, i32 0
+  %hv = shufflevector <16 x i64> %hi, <16 x i64> poison, <16 x i32> zeroinitializer
+  %dl = sub <16 x i64> %al, %lv
+  %dh = sub <16 x i64> %ah, %hv
+  %dd = or <16 x i64> %dl, %dh
+  %dz = icmp eq <16 x i64> %dd, zeroinitializer
+  %dzm = bitcast <16 x i1> %dz to i16
+  %eq2 = icmp eq i16 %dzm, -1
+  br i1 %eq2, label %twosame, label %tryrows
+twosame:
+  %p1 = inttoptr i64 %l0 to ptr
+  %p2 = inttoptr i64 %h0 to ptr
+  %v1 = load {element}, ptr %p1, align 1
+  %v2 = load {element}, ptr %p2, align 1
+  %t1 = insertelement <32 x {element}> poison, {element} %v1, i32 0
+  %t2 = insertelement <32 x {element}> %t1, {element} %v2, i32 1
+  %t3 = shufflevector <32 x {element}> %t2, <32 x {element}> poison, <32 x i32> {lane_vector("i32", (lane // 16 for lane in range(32)))}
+  ret <32 x {element}> %t3
+tryrows:
+  %rl = icmp eq <16 x i64> %dl, {lane_vector("i64", (size * lane for lane in range(16)))}
+  %rh = icmp eq <16 x i64> %dh, {lane_vector("i64", (size * lane for lane in range(16)))}
+  %rr = and <16 x i1> %rl, %rh
+  %rm = bitcast <16 x i1> %rr to i16
+  %rows = icmp eq i16 %rm, -1
+  br i1 %rows, label %tworows, label %gather
+tworows:
+  %q1 = inttoptr i64 %l0 to ptr
+  %q2 = inttoptr i64 %h0 to ptr
+  %w1 = load <16 x {element}>, ptr %q1, align 1
+  %w2 = load <16 x {element}>, ptr %q2, align 1
+  %ww = shufflevector <16 x {element}> %w1, <16 x {element}> %w2, <32 x i32> {lane_vector("i32", range(32))}
+  ret <32 x {element}> %ww
+gather:
+  %pv = inttoptr <32 x i64> %a to <32 x ptr>
+  %gv = call <32 x {element}> @llvm.masked.gather.{suffix}.v32p0(<32 x ptr> align 1 %pv, <32 x i1> %mv, <32 x {element}> zeroinitializer)
+  ret <32 x {element}> %gv
+}}
+declare <32 x {element}> @llvm.masked.load.{suffix}.p0(ptr, <32 x i1>, <32 x {element}>)
+declare <32 x {element}> @llvm.masked.gather.{suffix}.v32p0(<32 x ptr>, <32 x i1>, <32 x {element}>)
+"""
+    return name, text
+
+
+def scatter(element: str) -> tuple[str, str]:
+    """Name and text of a function that stores an `element` for each lane of the mask; of equal addresses the highest
+    lane wins."""
+    size = int(element[1:]) // 8
+    name = f"lw_scatter_{element}"
+    suffix = f"v32{element}"
+    text = f"""
+define internal void @{name}(<32 x i64> %a, <32 x {element}> %v, i32 %m) noinline nounwind {{
+entry:
+  %none = icmp eq i32 %m, 0
+  br i1 %none, label %empty, label %some
+empty:
+  ret void
+some:
+  %first = call i32 @llvm.cttz.i32(i32 %m, i1 true)
+  %mv = bitcast i32 %m to <32 x i1>
+  %nm = xor i32 %m, -1
+  %af = extractelement <32 x i64> %a, i32 %first
+  %f64 = zext i32 %first to i64
+  %fo = mul i64 %f64, {size}
+  %a0 = sub i64 %af, %fo
+  %i1 = insertelement <32 x i64> poison, i64 %a0, i32 0
+  %a0v = shufflevector <32 x i64> %i1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %line = add <32 x i64> %a0v, {lane_vector("i64", (size * lane for lane in range(32)))}
+  %ceq = icmp eq <32 x i64> %a, %line
+  %cm = bitcast <32 x i1> %ceq to i32
+  %cm1 = or i32 %cm, %nm
+  %isc = icmp eq i32 %cm1, -1
+  br i1 %isc, label %contiguous, label %scatter
+contiguous:
+  %cp = inttoptr i64 %a0 to ptr
+  call void @llvm.masked.store.{suffix}.p0(<32 x {element}> %v, ptr align 1 %cp, <32 x i1> %mv)
+  ret void
+scatter:
+  %pv = inttoptr <32 x i64> %a to <32 x ptr>
+  call void @llvm.masked.scatter.{suffix}.v32p0(<32 x {element}> %v, <32 x ptr> align 1 %pv, <32 x i1> %mv)
+  ret void
+}}
+declare void @llvm.masked.store.{suffix}.p0(<32 x {element}>, ptr, <32 x i1>)
+declare void @llvm.masked.scatter.{suffix}.v32p0(<32 x {element}>, <32 x ptr>, <32 x i1>)
+"""
+    return name, text
+
+
+def definitions() -> str:
+    """Every helper that does not depend on an element type."""
+    return CHECKS + _atomic_variants(CHECKS)

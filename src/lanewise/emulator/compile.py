@@ -1,0 +1,193 @@
+"""LLVM text to machine code, kept on disk: the object file and what is needed to read the kernel's counters."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import pickle
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from lanewise.emulator.kinds import LaneShape
+from lanewise.emulator.layout import BLOCK_COUNTERS, SITE_COUNTERS
+from lanewise.emulator.program import Program
+from lanewise.emulator.unit import BlockInfo, Frame, SiteInfo, Unit
+from lanewise.ptx.syntax import Function
+from lanewise.records import SourceLine
+
+FORMAT = 1  # raise when anything about compiled kernels changes
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelInfo:
+    """What the translator knows of a kernel beside its code."""
+
+    name: str
+    sites: tuple[SiteInfo, ...]
+    blocks: tuple[BlockInfo, ...]
+    places: tuple[tuple[str, int, SourceLine | None], ...]
+    static_shared: int
+    frame: Frame
+    local_bytes: int  # of one thread, calls included
+    recursive: bool
+    spins: bool  # some loop may wait for another block
+    shared_arrays: tuple[tuple[str, int, int], ...]  # name, offset, size
+
+    @property
+    def counters(self) -> int:
+        """Number of 64-bit counters."""
+        return len(self.blocks) * BLOCK_COUNTERS + len(self.sites) * SITE_COUNTERS
+
+
+@dataclass(slots=True)
+class CompiledKernel:
+    """A kernel ready to run: `run(worker)` is the scheduler's `@lw_run`."""
+
+    info: KernelInfo
+    run: Callable[[int], int]
+    engine: Any
+
+
+class CodeCache:
+    """Where object files are kept between runs; this one keeps nothing."""
+
+    def get(self, key: str) -> bytes | None:
+        return None
+
+    def put(self, key: str, data: bytes) -> None:
+        return None
+
+
+@cache
+def _target() -> tuple[Any, str]:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    features = llvm.get_host_cpu_features()
+    text = features.flatten()
+    if features.get("avx512f"):
+        text += ",-prefer-256-bit"
+    return llvm.Target.from_default_triple(), text
+
+
+def machine_key() -> str:
+    """What compiled code depends on beside the program: the host's processor and the compiler's version."""
+    _, features = _target()
+    return f"{FORMAT}|{llvm.get_host_cpu_name()}|{features}|{llvmlite.__version__}|{llvm.llvm_version_info}"
+
+
+def kernel_key(program: Program, kernel: Function, shape: LaneShape) -> str:
+    """Content hash of everything that the code of a kernel depends on."""
+    digest = hashlib.sha256(machine_key().encode())
+    for module in program.modules:
+        digest.update(hashlib.sha256(module.text.encode()).digest())
+    for key, allocation in sorted(program.variables.items()):
+        digest.update(f"{key}{allocation.base}".encode())
+    digest.update(f"{program.module_of(kernel)}|{kernel.name}|{shape.row}".encode())
+    return digest.hexdigest()
+
+
+def compile_kernel(program: Program, kernel: Function, shape: LaneShape, store: CodeCache) -> CompiledKernel:
+    """Machine code for a kernel and a lane shape, from the cache where it is there."""
+    key = kernel_key(program, kernel, shape)
+    kept = store.get(key)
+    if kept is not None:
+        try:
+            info, code = pickle.loads(kept)
+        except Exception:  # an old or damaged entry is no reason to stop
+            info = None
+        if isinstance(info, KernelInfo):
+            return _load(info, code)
+    unit = Unit(program, kernel, shape)
+    text = unit.module_text()
+    info = kernel_info(unit)
+    code = object_code(text)
+    store.put(key, pickle.dumps((info, code)))
+    return _load(info, code)
+
+
+def kernel_info(unit: Unit) -> KernelInfo:
+    names = [(name, offset, _shared_size(unit, module, name)) for (module, name), offset in sorted(unit.shared.items())]
+    return KernelInfo(
+        unit.kernel.name,
+        tuple(unit.sites),
+        tuple(unit.blocks),
+        tuple(unit.places),
+        unit.static_shared,
+        unit.frames[id(unit.kernel)],
+        local_bytes(unit),
+        unit.recursive,
+        unit.spins,
+        tuple(names),
+    )
+
+
+def _shared_size(unit: Unit, module: int, name: str) -> int:
+    for function in unit.functions:
+        for variable in function.variables:
+            if variable.name == name and unit.program.module_of(function) == module:
+                return variable.size
+    found = unit.program.find_variable(name, module)
+    return found[1].size if found is not None else 0
+
+
+RECURSIVE_LOCAL_BYTES = 64 << 10
+
+
+def local_bytes(unit: Unit) -> int:
+    """Bytes of local memory of one thread: the deepest chain of frames, or a fixed size where calls may recurse."""
+    if unit.recursive:
+        return RECURSIVE_LOCAL_BYTES
+    from lanewise.emulator.unit import callees
+
+    sizes: dict[int, int] = {}
+
+    def depth(function: Function) -> int:
+        if id(function) not in sizes:
+            below = max((depth(f) for f in callees(unit.program, function)), default=0)
+            sizes[id(function)] = unit.frames[id(function)].size + below
+        return sizes[id(function)]
+
+    return depth(unit.kernel)
+
+
+def object_code(text: str) -> bytes:
+    """Compile LLVM text for this host."""
+    with _lock:
+        target, features = _target()
+        module = llvm.parse_assembly(text)
+        machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
+        module.triple = llvm.get_default_triple()
+        module.data_layout = str(machine.target_data)
+        module.verify()
+        optimise(module, machine)
+        result: bytes = machine.emit_object(module)
+        return result
+
+
+def optimise(module: Any, machine: Any) -> None:
+    """LLVM's -O1 pipeline without its loop transformations: the translator's code is vectors already."""
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = options.loop_interleaving = False
+    llvm.create_pass_builder(machine, options).getModulePassManager().run(
+        module, llvm.create_pass_builder(machine, options)
+    )
+
+
+def _load(info: KernelInfo, code: bytes) -> CompiledKernel:
+    with _lock:
+        target, features = _target()
+        machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        address = engine.get_function_address("lw_run")
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
+    return CompiledKernel(info, run, engine)

@@ -1,0 +1,118 @@
+"""The emulator as one object: load modules, launch kernels, get raw counts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lanewise.demangle import demangle
+from lanewise.emulator import program as programs
+from lanewise.emulator.compile import CodeCache, CompiledKernel, compile_kernel
+from lanewise.emulator.faults import finding
+from lanewise.emulator.kinds import lane_shape
+from lanewise.emulator.launch import Dim, LaunchOutcome, Limits, Progress, run
+from lanewise.emulator.memory import DeviceMemory
+from lanewise.emulator.program import Program
+from lanewise.emulator.services import HostServices
+from lanewise.emulator.unsupported import unsupported
+from lanewise.errors import UnsupportedCode
+from lanewise.ptx.syntax import PtxModule
+from lanewise.records import Finding, Unsupported
+
+PARAMETER_BYTES = 32764  # PTX ISA 9.x: the most that kernel parameters may take
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """One launch that was carried out (to its end, or to a fault)."""
+
+    kernel: CompiledKernel
+    outcome: LaunchOutcome
+    fault: Finding | None
+    fault_code: int  # layout.Fault of the fault; 0 a deadlock, -1 a limit
+    output: bytes  # what the kernel printed
+
+
+class Engine:
+    """Runs kernels of loaded programs on the host's processor."""
+
+    def __init__(self, memory: DeviceMemory, limits: Limits | None = None, store: CodeCache | None = None) -> None:
+        self.memory = memory
+        self.limits = limits or Limits()
+        self.store = store or CodeCache()
+        self._kernels: dict[tuple[int, str, int], CompiledKernel] = {}
+        self._checked: dict[tuple[int, str], tuple[Unsupported, ...]] = {}
+        self._programs: list[Program] = []
+        self._stop = threading.Event()
+        self._params = memory.allocate(PARAMETER_BYTES + 4, kind="parameters", name="kernel parameters")
+
+    def load(self, modules: Sequence[PtxModule]) -> Program:
+        """Modules linked into one program, its variables placed and initialised."""
+        program = programs.load(modules, self.memory)
+        self._programs.append(program)
+        return program
+
+    def unload(self, program: Program) -> None:
+        """Free the variables of a program."""
+        for allocation in program.variables.values():
+            self.memory.free(allocation.base)
+        program.variables.clear()
+
+    def unsupported(self, program: Program, name: str) -> tuple[Unsupported, ...]:
+        """What keeps a kernel from running; empty where nothing does."""
+        key = (id(program), name)
+        if key not in self._checked:
+            self._checked[key] = unsupported(program, program.function(name))
+        return self._checked[key]
+
+    def kernel(self, program: Program, name: str, block: Dim) -> CompiledKernel:
+        """Machine code of a kernel for blocks of a shape. Raises UnsupportedCode."""
+        shape = lane_shape(block)
+        key = (id(program), name, shape.row)
+        if key not in self._kernels:
+            items = self.unsupported(program, name)
+            if items:
+                raise UnsupportedCode(
+                    f"{demangle(name)} uses {len(items)} instruction{'s' if len(items) > 1 else ''} that cannot be run",
+                    items,
+                )
+            self._kernels[key] = compile_kernel(program, program.function(name), shape, self.store)
+        return self._kernels[key]
+
+    def launch(
+        self,
+        program: Program,
+        name: str,
+        grid: Dim,
+        block: Dim,
+        dynamic_shared: int,
+        params: bytes,
+        progress: Progress | None = None,
+    ) -> Launched:
+        """Run a kernel. A fault is reported, not raised."""
+        kernel = self.kernel(program, name, block)
+        self.memory.write(self._params.base, params)
+        services = HostServices(self.memory)
+        outcome = run(
+            kernel,
+            self.memory,
+            grid,
+            block,
+            dynamic_shared,
+            self._params.base,
+            self.limits,
+            services,
+            progress,
+            self._stop,
+        )
+        self._stop.clear()
+        fault = None
+        if outcome.fault is not None:
+            fault = finding(outcome.fault, kernel.info, demangle(name), block, self.memory)
+        code = outcome.fault.code if outcome.fault is not None else 0
+        return Launched(kernel, outcome, fault, code, services.output())
+
+    def interrupt(self) -> None:
+        """End the launch that is under way, soon. May be called from any thread."""
+        self._stop.set()

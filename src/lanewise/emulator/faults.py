@@ -1,0 +1,154 @@
+"""A failed launch in words: what, where, which lanes and addresses, what to do."""
+
+from __future__ import annotations
+
+from lanewise.emulator.compile import KernelInfo
+from lanewise.emulator.launch import Dim, FaultReport
+from lanewise.emulator.layout import Fault
+from lanewise.emulator.memory import DeviceMemory
+from lanewise.emulator.unit import PLACE_BASE
+from lanewise.records import AccessKind, Allocation, Finding, Severity, SourceLine
+
+SHOWN_LANES = 4
+
+
+def finding(report: FaultReport, info: KernelInfo, kernel: str, block: Dim, memory: DeviceMemory) -> Finding:
+    """The finding for one fault of a launch with blocks of shape `block`."""
+    place = _place(report, info)
+    lanes = [lane for lane in range(32) if report.lanes >> lane & 1]
+    threads = [_thread(report.warp, lane, block) for lane in lanes]
+    check, message, evidence, next_step = _words(report, info, lanes, memory)
+    if threads:
+        shown = ", ".join(str(t) for t in threads[:SHOWN_LANES])
+        more = f" and {len(threads) - SHOWN_LANES} more" if len(threads) > SHOWN_LANES else ""
+        evidence = (f"threads {shown}{more} of block {report.block}", *evidence)
+    return Finding(
+        check,
+        Severity.ERROR,
+        message,
+        kernel,
+        place[2] if place else None,
+        place[1] if place else None,
+        threads[0] if threads else None,
+        report.block,
+        evidence,
+        next_step,
+    )
+
+
+def _place(report: FaultReport, info: KernelInfo) -> tuple[str, int, SourceLine | None] | None:
+    if report.site >= PLACE_BASE:
+        return info.places[report.site - PLACE_BASE]
+    if report.site < 0:
+        return None
+    site = info.sites[report.site]
+    return site.function, site.ptx_line, site.source
+
+
+def _thread(warp: int, lane: int, block: Dim) -> Dim:
+    linear = 32 * warp + lane
+    return linear % block[0], linear // block[0] % block[1], linear // (block[0] * block[1])
+
+
+Words = tuple[str, str, tuple[str, ...], str | None]
+
+
+def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: DeviceMemory) -> Words:
+    if report.code == -1:
+        return (
+            "limit",
+            report.message,
+            (),
+            "if the kernel is meant to run this long, raise --max-instructions or --max-seconds",
+        )
+    if report.code == 0:
+        return _deadlock(report)
+    if report.code == Fault.ASSERT:
+        return "assert", report.message, (), None
+    if report.code == Fault.TRAP:
+        return "trap", "the kernel executed a trap instruction", (), None
+    if report.code == Fault.STACK:
+        return "stack", "recursion ran out of stack", (), "bound the depth of the recursion"
+    if report.code == Fault.BAD_CALL:
+        return "call", "an indirect call went to something that is no device function", (), "check the function pointer"
+    return _access(report, info, lanes, memory)
+
+
+def _deadlock(report: FaultReport) -> Words:
+    by_barrier: dict[int, list[int]] = {}
+    for warp, barrier in report.waiting:
+        by_barrier.setdefault(barrier, []).append(warp)
+    evidence = tuple(
+        f"{len(warps)} warp{'s' if len(warps) > 1 else ''} wait at barrier {barrier}: {', '.join(map(str, warps[:8]))}"
+        for barrier, warps in sorted(by_barrier.items())
+    )
+    return (
+        "barrier",
+        f"block {report.block} cannot go on: some threads wait at a barrier that the others never reach",
+        evidence,
+        "every thread of the block that has not returned must reach the same barriers",
+    )
+
+
+_KINDS = {AccessKind.LOAD: "read", AccessKind.STORE: "write", AccessKind.ATOMIC: "atomic access"}
+
+
+def _access(report: FaultReport, info: KernelInfo, lanes: list[int], memory: DeviceMemory) -> Words:
+    site = info.sites[report.site]
+    address = report.addresses[lanes[0]]
+    what = f"{_KINDS[site.kind]} of {report.size} byte{'s' if report.size > 1 else ''}"
+    named = f" {site.array!r}" if site.array else ""
+    if report.code == Fault.MISALIGNED:
+        return (
+            "misaligned",
+            f"misaligned {what} in {site.space.value} memory{named}",
+            (f"address {address:#x} is not a multiple of {report.size}",),
+            f"the address of a {report.size}-byte access must be a multiple of {report.size}",
+        )
+    if report.code == Fault.SHARED_BOUNDS:
+        return "bounds", f"out-of-bounds {what} in shared memory{named}", (_shared_evidence(info, address),), None
+    if report.code == Fault.LOCAL_BOUNDS:
+        return "bounds", f"out-of-bounds {what} in local memory{named}", (f"byte {address} of the stack frame",), None
+    return _global(report, lanes, what, memory, address)
+
+
+def _shared_evidence(info: KernelInfo, offset: int) -> str:
+    arrays = [a for a in info.shared_arrays if a[1] <= offset]
+    if not arrays:
+        return f"offset {offset} is past the end of the block's shared memory"
+    name, start, size = max(arrays, key=lambda a: a[1])
+    return f"offset {offset - start} from the start of {name!r}, which has {size} bytes"
+
+
+def _global(report: FaultReport, lanes: list[int], what: str, memory: DeviceMemory, address: int) -> Words:
+    if address < 4096:
+        return (
+            "bounds",
+            f"{what} through a null pointer",
+            (f"address {address:#x}",),
+            "check that the pointer was allocated and passed to the kernel",
+        )
+    if (freed := memory.freed(address)) is not None:
+        return (
+            "bounds",
+            f"{what} in freed memory",
+            (f"address {address:#x} was in {_allocation(freed)}, which was freed",),
+            "free memory only after the last kernel that uses it",
+        )
+    near = memory.nearest(address)
+    if near is None:
+        return "bounds", f"out-of-bounds {what}: no device memory is allocated", (f"address {address:#x}",), None
+    low = min(report.addresses[lane] for lane in lanes)
+    high = max(report.addresses[lane] for lane in lanes)
+    per = max(1, report.size)
+    evidence = [f"address {address:#x}, nearest allocation: {_allocation(near)} at {near.base:#x}"]
+    if abs(address - near.base) < 1 << 40:
+        first, last = (low - near.base) // per, (high - near.base) // per
+        index = f"index {first}" if first == last else f"indices {first} to {last}"
+        evidence.append(f"as elements of {per} bytes: {index}; valid are 0 to {near.size // per - 1}")
+    return "bounds", f"out-of-bounds {what} in global memory", tuple(evidence), "check the index against the size"
+
+
+def _allocation(a: Allocation) -> str:
+    name = f" {a.name!r}" if a.name else ""
+    return f"allocation {a.id}{name} of {a.size:,} bytes ({a.kind})"

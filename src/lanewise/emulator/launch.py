@@ -1,0 +1,353 @@
+"""Run one kernel: worker threads, their memory, limits, faults, and the sums of the counters."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from lanewise.emulator.compile import CompiledKernel
+from lanewise.emulator.layout import FUEL, Block, Launch, Request, Warp, Worker
+from lanewise.emulator.memory import DeviceMemory
+
+Dim = tuple[int, int, int]
+Bytes = npt.NDArray[np.uint8]
+STACK_BYTES = 512 << 10
+MAX_SLOTS = 4096
+STACK_MEMORY = 16 << 30  # bytes of address space for the stacks of one worker
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What ends a kernel that does not end by itself, and how many host threads run it."""
+
+    instructions: int = 10**14  # thread-level PTX instructions of one launch
+    seconds: float = 600.0
+    threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FaultReport:
+    """Where and how a launch failed. `lanes` is a mask; `addresses` (one a lane): offsets in shared, local memory."""
+
+    code: int  # layout.Fault, or 0 for a deadlock, -1 for a limit
+    site: int
+    lanes: int
+    addresses: tuple[int, ...]
+    size: int
+    block: Dim
+    warp: int
+    waiting: tuple[tuple[int, int], ...] = ()  # deadlock: (warp, barrier)
+    message: str = ""
+
+
+class ServiceFault(Exception):
+    """A request to the host ended the launch (a failed assert)."""
+
+    def __init__(self, report: FaultReport) -> None:
+        super().__init__(report.message)
+        self.report = report
+
+
+@dataclass(slots=True)
+class LaunchOutcome:
+    """Counters of all workers added up, in the kernel's numbering; what was printed; how it ended."""
+
+    counters: npt.NDArray[np.uint64]
+    fault: FaultReport | None
+    seconds: float
+    blocks_done: int
+
+
+Progress = Callable[[int, int], None]
+Service = Callable[["WorkerMemory", int], None]
+
+
+def _raw(size: int) -> Bytes:
+    """Zeroed memory that starts at a multiple of 128."""
+    data = np.zeros(size + 128, np.uint8)
+    start = -data.ctypes.data % 128
+    return data[start : start + size]
+
+
+def _reserve(size: int) -> tuple[mmap.mmap, int]:
+    """Address space that takes memory only where it is touched."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    space = mmap.mmap(-1, size, flags=flags)
+    if hasattr(mmap, "MADV_NOHUGEPAGE") and sys.platform == "linux":
+        space.madvise(mmap.MADV_NOHUGEPAGE)
+    return space, np.frombuffer(space, np.uint8).ctypes.data
+
+
+class Fields:
+    """Fields of a structure of `layout` as numbers."""
+
+    def __init__(self, raw: Bytes) -> None:
+        self.raw = raw
+        self.address = raw.ctypes.data
+
+    def get(self, offset: int) -> int:
+        return int(self.raw[offset : offset + 8].view(np.int64)[0])
+
+    def get32(self, offset: int) -> int:
+        return int(self.raw[offset : offset + 4].view(np.uint32)[0])
+
+    def set(self, offset: int, value: int) -> None:
+        self.raw[offset : offset + 8].view(np.uint64)[0] = value & 0xFFFFFFFFFFFFFFFF
+
+    def set32(self, offset: int, value: int) -> None:
+        self.raw[offset : offset + 4].view(np.uint32)[0] = value & 0xFFFFFFFF
+
+
+class WorkerMemory:
+    """Everything one host thread needs to run blocks of one launch."""
+
+    def __init__(
+        self, kernel: CompiledKernel, launch: Fields, warps: int, slots: int, shared: int, local: int, params: int
+    ) -> None:
+        info = kernel.info
+        self.kernel = kernel
+        self.fields = Fields(_raw(Worker.SIZE))
+        self.counters: npt.NDArray[np.uint64] = _raw(max(8 * info.counters, 64)).view(np.uint64)
+        self.cache = _raw(16 * len(info.sites) + 64)
+        self.warps, self.slots = warps, slots
+        self.block_size = -(-(Block.WARP_CONTEXTS + warps * Warp.SIZE) // 128) * 128
+        self.blocks = _raw(self.block_size * slots)
+        self.shared_size = -(-max(shared, 16) // 128) * 128
+        self.local_size = 32 * (-(-max(local, 16) // 16) * 16)
+        stack = STACK_BYTES * (4 if info.recursive else 1)
+        self.spaces = [
+            _reserve(max(mmap.PAGESIZE, n))
+            for n in (self.shared_size * slots, self.local_size * warps * slots, stack * warps * slots)
+        ]
+        shared_base, local_base, stack_base = (address for _, address in self.spaces)
+        f = self.fields
+        f.set(Worker.LAUNCH, launch.address)
+        f.set(Worker.FUEL, FUEL)
+        f.set(Worker.SLOTS, slots)
+        f.set(Worker.BLOCKS, self.blocks.ctypes.data)
+        f.set(Worker.BLOCK_SIZE, self.block_size)
+        f.set(Worker.COUNTERS, self.counters.ctypes.data)
+        f.set(Worker.CACHE, self.cache.ctypes.data)
+        f.set(Worker.PARAMS, params)
+        for slot in range(slots):
+            block = Fields(self.blocks[slot * self.block_size : (slot + 1) * self.block_size])
+            block.set(Block.SHARED, shared_base + slot * self.shared_size)
+            block.set(Block.WARPS, warps)
+            for number in range(warps):
+                start = Block.WARP_CONTEXTS + number * Warp.SIZE
+                warp = Fields(block.raw[start : start + Warp.SIZE])
+                place = slot * warps + number
+                warp.set32(Warp.INDEX, number)
+                warp.set(Warp.BLOCK, block.address)
+                warp.set(Warp.LOCAL, local_base + place * self.local_size)
+                warp.set(Warp.STACK_TOP, stack_base + (place + 1) * stack - 128)
+                warp.set(Warp.TIDS, launch.get(Launch.TIDS_TABLE) + number * 384)
+
+    def current(self) -> tuple[Fields, Fields]:
+        """The warp that ran last, and its block."""
+        address = self.fields.get(Worker.CURRENT) - self.blocks.ctypes.data
+        slot = address // self.block_size
+        block = Fields(self.blocks[slot * self.block_size : (slot + 1) * self.block_size])
+        start = address - slot * self.block_size
+        return Fields(block.raw[start : start + Warp.SIZE]), block
+
+
+def warp_tables(block: Dim) -> tuple[Bytes, Bytes]:
+    """Per warp {mask, tid of lane 0} and the tids of all lanes (see `layout.Launch`)."""
+    threads = block[0] * block[1] * block[2]
+    warps = -(-threads // 32)
+    linear = np.arange(32 * warps, dtype=np.int64)
+    x, y, z = linear % block[0], linear // block[0] % block[1], linear // (block[0] * block[1])
+    exists = (linear < threads).reshape(warps, 32)
+    masks = (exists * (1 << np.arange(32, dtype=np.int64))).sum(axis=1)
+    table = _raw(16 * warps)
+    rows = table.view(np.uint32).reshape(warps, 4)
+    rows[:, 0] = masks
+    for column, values in enumerate((x, y, z), start=1):
+        rows[:, column] = values[::32]
+    tids = _raw(384 * warps)
+    tids.view(np.int32).reshape(warps, 3, 32)[:] = np.stack([v.reshape(warps, 32) for v in (x, y, z)], axis=1)
+    return table, tids
+
+
+def run(
+    kernel: CompiledKernel,
+    memory: DeviceMemory,
+    grid: Dim,
+    block: Dim,
+    dynamic_shared: int,
+    params: int,
+    limits: Limits,
+    service: Service,
+    progress: Progress | None = None,
+    stop: threading.Event | None = None,
+) -> LaunchOutcome:
+    """Run every block of the grid. `params` is the address of the parameter buffer."""
+    info = kernel.info
+    total = grid[0] * grid[1] * grid[2]
+    warps = -(-(block[0] * block[1] * block[2]) // 32)
+    launch = Fields(_raw(Launch.SIZE))
+    table, tids = warp_tables(block)
+    bounds = memory.table()
+    shared = info.static_shared + dynamic_shared
+    for offset, value in (
+        (Launch.COUNT, total),
+        (Launch.GRID_X, grid[0]), (Launch.GRID_Y, grid[1]), (Launch.GRID_Z, grid[2]),
+        (Launch.BLOCK_X, block[0]), (Launch.BLOCK_Y, block[1]), (Launch.BLOCK_Z, block[2]),
+        (Launch.BOUNDS, bounds.ctypes.data), (Launch.BOUNDS_COUNT, len(bounds)),
+        (Launch.SHARED_BYTES, shared), (Launch.LOCAL_BYTES, info.local_bytes),
+        (Launch.WARP_TABLE, table.ctypes.data), (Launch.TIDS_TABLE, tids.ctypes.data),
+        (Launch.DYNAMIC_SHARED, dynamic_shared),
+        (Launch.STACK_BYTES, STACK_BYTES * (4 if info.recursive else 1)),
+    ):  # fmt: skip
+        launch.set(offset, value)
+    count = max(1, min(limits.threads, total))
+    slots = min(total, MAX_SLOTS, max(1, STACK_MEMORY // (STACK_BYTES * warps))) if info.spins else 1
+    workers = [WorkerMemory(kernel, launch, warps, slots, shared, info.local_bytes, params) for _ in range(count)]
+    started = time.perf_counter()
+    faults: list[FaultReport] = []
+    errors: list[BaseException] = []
+    lock = threading.Lock()
+    keep = [bounds]
+
+    def work(worker: WorkerMemory) -> None:
+        try:
+            while True:
+                request = kernel.run(worker.fields.address)
+                if request == Request.SERVICE:
+                    with lock:
+                        service(worker, worker.fields.get(Worker.SERVICE))
+                        table_now = memory.table()
+                        keep.append(table_now)
+                        launch.set(Launch.BOUNDS, table_now.ctypes.data)
+                        launch.set(Launch.BOUNDS_COUNT, len(table_now))
+                    continue
+                if request in (Request.FAULT, Request.DEADLOCK):
+                    with lock:
+                        faults.append(_report(worker, request))
+                    launch.set(Launch.ABORT, 1)
+                return
+        except ServiceFault as fault:
+            with lock:
+                faults.append(fault.report)
+            launch.set(Launch.ABORT, 1)
+        except BaseException as error:
+            errors.append(error)
+            launch.set(Launch.ABORT, 1)
+
+    threads = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in workers]
+    for thread in threads:
+        thread.start()
+    limit_message = _watch(threads, workers, launch, limits, total, started, progress, stop)
+    if errors:
+        raise errors[0]
+    counters = np.zeros_like(workers[0].counters)
+    patterns = np.zeros_like(workers[0].counters)
+    for worker in workers:
+        counters += worker.counters
+        patterns |= worker.counters
+    _merge_patterns(counters, patterns, info, workers)
+    done = sum(worker.fields.get(Worker.BLOCKS_DONE) for worker in workers)
+    fault = min(faults, key=lambda f: (f.block[2], f.block[1], f.block[0], f.warp), default=None)
+    if fault is None and limit_message:
+        fault = FaultReport(-1, -1, 0, (), 0, (0, 0, 0), 0, message=limit_message)
+    return LaunchOutcome(counters, fault, time.perf_counter() - started, done)
+
+
+def _watch(
+    threads: list[threading.Thread],
+    workers: list[WorkerMemory],
+    launch: Fields,
+    limits: Limits,
+    total: int,
+    started: float,
+    progress: Progress | None,
+    stop: threading.Event | None,
+) -> str:
+    """Wait for the workers; say which limit ended them, if one did."""
+    from lanewise.emulator.counts import thread_instructions
+
+    message = ""
+    pause = 0.002
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(pause)
+            pause = min(0.1, pause * 1.5)
+            elapsed = time.perf_counter() - started
+            if progress is not None:
+                progress(sum(w.fields.get(Worker.BLOCKS_DONE) for w in workers), total)
+            if message or not thread.is_alive():
+                continue
+            if stop is not None and stop.is_set():
+                message = "the launch was interrupted"
+            elif elapsed > limits.seconds:
+                message = f"the limit of {limits.seconds:g} seconds a launch was reached"
+            elif elapsed > 0.2:
+                executed = sum(thread_instructions(w.kernel.info, w.counters) for w in workers)
+                if executed > limits.instructions:
+                    message = f"the limit of {limits.instructions:,} instructions a launch was reached"
+            if message:
+                launch.set(Launch.ABORT, 1)
+    return message
+
+
+def _merge_patterns(
+    counters: npt.NDArray[np.uint64], either: npt.NDArray[np.uint64], info: object, workers: list[WorkerMemory]
+) -> None:
+    """Pattern bits of the workers are joined, not added; a stride that differs between them is none (-1)."""
+    from lanewise.emulator.compile import KernelInfo
+    from lanewise.emulator.layout import BLOCK_COUNTERS, SITE_COUNTERS, SITE_PATTERNS, SITE_STRIDE
+
+    assert isinstance(info, KernelInfo)
+    start = len(info.blocks) * BLOCK_COUNTERS
+    count = len(info.sites)
+    if count == 0:
+        return
+    table = counters[start : start + count * SITE_COUNTERS].reshape(count, SITE_COUNTERS)
+    joined = either[start : start + count * SITE_COUNTERS].reshape(count, SITE_COUNTERS)
+    table[:, SITE_PATTERNS] = joined[:, SITE_PATTERNS]
+    strides = np.stack(
+        [
+            w.counters[start : start + count * SITE_COUNTERS].reshape(count, SITE_COUNTERS)[:, SITE_STRIDE]
+            for w in workers
+        ]
+    )
+    none = np.uint64(0xFFFFFFFFFFFFFFFF)
+    for site in range(count):
+        seen = {int(s) for s in strides[:, site]} - {0}
+        table[site, SITE_STRIDE] = seen.pop() if len(seen) == 1 else (none if seen else 0)
+
+
+def _report(worker: WorkerMemory, request: int) -> FaultReport:
+    f = worker.fields
+    if request == Request.DEADLOCK:
+        slot = f.get(Worker.CURSOR)
+        block = Fields(worker.blocks[slot * worker.block_size : (slot + 1) * worker.block_size])
+        waiting = []
+        where: Dim = (0, 0, 0)
+        for number in range(worker.warps):
+            start = Block.WARP_CONTEXTS + number * Warp.SIZE
+            warp = Fields(block.raw[start : start + Warp.SIZE])
+            where = (warp.get32(Warp.CTAID_X), warp.get32(Warp.CTAID_Y), warp.get32(Warp.CTAID_Z))
+            if warp.get32(Warp.STATUS) == 1:
+                waiting.append((number, warp.get32(Warp.BARRIER)))
+        return FaultReport(0, -1, 0, (), 0, where, waiting[0][0] if waiting else 0, tuple(waiting))
+    warp, _ = worker.current()
+    addresses = f.raw[Worker.FAULT_ADDRESSES : Worker.FAULT_ADDRESSES + 256].view(np.uint64)
+    return FaultReport(
+        f.get(Worker.FAULT_CODE),
+        f.get(Worker.FAULT_SITE),
+        f.get(Worker.FAULT_MASK),
+        tuple(int(a) for a in addresses),
+        f.get(Worker.FAULT_SIZE),
+        (warp.get32(Warp.CTAID_X), warp.get32(Warp.CTAID_Y), warp.get32(Warp.CTAID_Z)),
+        warp.get32(Warp.INDEX),
+    )

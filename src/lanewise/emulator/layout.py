@@ -1,0 +1,154 @@
+"""Where things lie in the memory that compiled kernels and the scheduler share: offsets in bytes, sizes, windows.
+
+One `Worker` per host thread, holding `slots` blocks in progress; each block has one context per warp.
+"""
+
+from __future__ import annotations
+
+# Generic addresses of the shared and local windows: far from any device memory, 16 MiB apart at least.
+SHARED_WINDOW = 0x0000_1000_0000_0000
+LOCAL_WINDOW = 0x0000_1001_0000_0000
+WINDOW_BYTES = 1 << 24
+FUNCTION_BASE = 0x0000_1002_0000_0000  # "addresses" of device functions: 16 bytes each, never memory
+
+LOCAL_GRANULE = 16  # bytes of one lane kept together in local memory; a granule of a warp is 512 bytes
+
+
+class Warp:
+    """Context of one warp of a block in progress."""
+
+    STACK_POINTER = 0
+    STATUS = 8  # i32, see Status
+    BARRIER = 12  # i32: the barrier waited at
+    MASK = 16  # i32: lanes that exist
+    INDEX = 20  # i32: warp within the block
+    TID_X, TID_Y, TID_Z = 24, 28, 32  # i32: of lane 0
+    CTAID_X, CTAID_Y, CTAID_Z = 36, 40, 44
+    BLOCK = 48  # ptr: Block
+    LOCAL = 56  # ptr: local memory of the warp
+    TIDS = 64  # ptr: 3 x <32 x i32>, for irregular block shapes
+    STACK_TOP = 72  # ptr
+    BARRIER_RESULT = 80  # i32: result of bar.red
+    SPIN = 84  # i32: back edges of spin loops since the last turn given away
+    EXITED = 88  # i32: lanes that left by exit
+    CLOCK = 96  # i64: what clock registers read
+    SIZE = 128
+
+
+class Block:
+    """Context of one block in progress."""
+
+    SHARED = 0  # ptr
+    WARPS = 8  # i64: number of warps
+    LIVE = 16  # i64: warps not finished
+    LINEAR = 24  # i64: block index in launch order
+    ACTIVE = 32  # i64: 1 while in progress
+    BARRIERS = 64  # 16 x {i32 arrived threads, i32 expected threads (0: all), i32 sum, i32 and, i32 or, i32 pad...}
+    BARRIER_SIZE = 32
+    WARP_CONTEXTS = BARRIERS + 16 * BARRIER_SIZE
+    # warps follow at WARP_CONTEXTS
+
+
+class Worker:
+    """What one host thread needs."""
+
+    LAUNCH = 0  # ptr: Launch
+    MAIN_STACK = 8  # saved stack pointer of the scheduler
+    FUEL = 16  # i64: back edges until the next look at the abort flag
+    SLOTS = 24  # i64: blocks that may be in progress
+    BLOCKS = 32  # ptr: first Block
+    BLOCK_SIZE = 40  # i64: bytes from one Block to the next
+    CURRENT = 48  # ptr: warp that runs
+    REQUEST = 56  # i64: why the scheduler returned to the host, see Request
+    FAULT_SITE = 64  # i64
+    FAULT_CODE = 72  # i64
+    FAULT_MASK = 80  # i64: lanes at fault
+    COUNTERS = 88  # ptr
+    CACHE = 96  # ptr: per-site bounds
+    PARAMS = 104  # ptr
+    CURSOR = 112  # i64: slot to go on with
+    TICKS = 120  # i64: back edges so far, in units of a fuel refill
+    SERVICE = 152  # i64: what a kernel asks the host for, see Service
+    SERVICE_MASK = 160  # i64: lanes that ask
+    SERVICE_RESULT = 168  # i64: offset of the result in local memory
+    SERVICE_ARGUMENTS = 176  # i64 x 8: offsets of the arguments in local memory
+    FAULT_ADDRESSES = 256  # <32 x i64>
+    FAULT_SIZE = 512  # i64: bytes a lane accesses
+    BLOCKS_DONE = 520  # i64
+    SIZE = 576
+
+
+class Launch:
+    """Shared by all workers of a launch."""
+
+    NEXT = 0  # i64: next block, taken atomically
+    COUNT = 8  # i64: blocks
+    GRID_X, GRID_Y, GRID_Z = 16, 24, 32  # i64
+    BLOCK_X, BLOCK_Y, BLOCK_Z = 40, 48, 56  # i64
+    ABORT = 64  # i64: not 0: stop at the next opportunity
+    BOUNDS = 72  # ptr: sorted [begin, end) pairs of live allocations
+    BOUNDS_COUNT = 80  # i64
+    SHARED_BYTES = 88  # i64: static + dynamic
+    LOCAL_BYTES = 96  # i64: of one thread
+    WARP_TABLE = 104  # ptr: per warp of a block {mask, tid.x, tid.y, tid.z} i32 x 4
+    TIDS_TABLE = 112  # ptr: per warp 3 x 32 x i32
+    DYNAMIC_SHARED = 120  # i64
+    GRID_ID = 128  # i64
+    STACK_BYTES = 136  # i64: native stack of one warp
+    SIZE = 192
+
+
+class Status:
+    """States of a warp."""
+
+    READY = 0
+    WAITING = 1  # at a barrier
+    DONE = 2
+    YIELDED = 3  # spinning: let others run first
+
+
+class Request:
+    """Why a worker returned to the host."""
+
+    FINISHED = 0
+    FAULT = 1
+    DEADLOCK = 2
+    SERVICE = 3
+    ABORTED = 4
+
+
+class Service:
+    """What a kernel may ask the host for."""
+
+    PRINTF = 1
+    MALLOC = 2
+    FREE = 3
+    ASSERT = 4
+
+
+class Fault:
+    """Codes of faults."""
+
+    BOUNDS = 1
+    MISALIGNED = 2
+    TRAP = 3
+    ASSERT = 4
+    STACK = 5
+    BAD_CALL = 6
+    SHARED_BOUNDS = 7
+    LOCAL_BOUNDS = 8
+    BARRIER = 9
+
+
+# Counters of one memory site, i64 each.
+SITE_SECTORS, SITE_SECTORS_IDEAL, SITE_WAVEFRONTS, SITE_WAVEFRONTS_IDEAL, SITE_ON, SITE_PATTERNS = range(6)
+SITE_STRIDE = 6  # a stride seen, in bytes
+SITE_REQUESTS_ON = 7  # requests with at least one lane on
+SITE_COUNTERS = 8
+
+# Counters of one basic block, i64 each.
+BLOCK_WARPS, BLOCK_THREADS, BLOCK_DIVERGENT = range(3)
+BLOCK_COUNTERS = 4
+
+FUEL = 1 << 16
+SPIN_TURNS = 32  # back edges of a spin loop before a warp lets the others run

@@ -1,0 +1,214 @@
+"""Atomics: atom and red of every space, type and scope (PTX ISA 9.7.13.5, 9.7.13.6).
+
+Lanes go one after the other, lowest first. In shared memory plain operations do: a block's warps never run at the same
+time. Elsewhere the host's atomics serve, at the system's scope whatever the scope asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lanewise.emulator import quantity as q
+from lanewise.emulator.lowering import memory
+from lanewise.ptx.syntax import TYPE_BITS, Instruction
+from lanewise.records import AccessKind, Space
+
+if TYPE_CHECKING:
+    from lanewise.emulator.translate import FunctionTranslator
+
+_INTEGER = {
+    "add": "add",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+    "exch": "xchg",
+    "inc": "uinc_wrap",
+    "dec": "udec_wrap",
+}
+_FLOATS = {
+    "f32": "float",
+    "f64": "double",
+    "f16": "half",
+    "bf16": "bfloat",
+    "f16x2": "<2 x half>",
+    "bf16x2": "<2 x bfloat>",
+}
+OPERATIONS = frozenset((*_INTEGER, "min", "max", "cas"))
+
+
+def operation_of(ins: Instruction) -> str:
+    return next(modifier for modifier in ins.modifiers if modifier in OPERATIONS)
+
+
+def atom(t: FunctionTranslator, ins: Instruction) -> None:
+    """atom: the old value goes to the destination."""
+    _atomic(t, ins, ins.operands[0], ins.operands[1:])
+
+
+def red(t: FunctionTranslator, ins: Instruction) -> None:
+    """red: nothing comes back."""
+    _atomic(t, ins, None, ins.operands)
+
+
+def _atomic(t: FunctionTranslator, ins: Instruction, destination: object, operands: tuple[object, ...]) -> None:
+    from lanewise.ptx.syntax import Address, Operand
+
+    address_operand = operands[0]
+    assert isinstance(address_operand, Address)
+    values: list[Operand] = list(operands[1:])  # type: ignore[arg-type]
+    space = memory.space_of(ins)
+    element = f"i{TYPE_BITS[ins.type]}"
+    operation = operation_of(ins)
+    address = memory.address_of(t, address_operand, space != Space.SHARED)
+    site = t.new_site(ins, space, AccessKind.ATOMIC, TYPE_BITS[ins.type], memory.array_name(t, address_operand))
+    arguments = [t.vector(t.operand(value, ins.type)) for value in values]
+    if ins.has("sc", "acq_rel", "release", "acquire"):
+        t.out.line("fence seq_cst")
+    mask = t.mask(ins)
+    host = _touch(t, space, address, TYPE_BITS[ins.type] // 8, site, mask)
+    name = f"lw_atom_{operation}_{ins.type}_{'shared' if space == Space.SHARED else 'memory'}"
+    t.out.define(name, _helper(name, operation, ins.type, element, space == Space.SHARED))
+    if operation == "cas":
+        second = arguments[1]
+    else:
+        second = "zeroinitializer"
+    vector = f"<32 x {element}>"
+    old = t.out.let(f"call {vector} @{name}(<32 x i64> {host}, {vector} {arguments[0]}, {vector} {second}, i32 {mask})")
+    if destination is not None:
+        t.write(destination, q.varying(old, element), ins, signed=ins.type.startswith("s"))  # type: ignore[arg-type]
+
+
+def _touch(t: FunctionTranslator, space: Space, address: q.Quantity, bytes_: int, site: object, mask: str) -> str:
+    from lanewise.emulator.unit import SiteInfo
+
+    assert isinstance(site, SiteInfo)
+    counters, cache = t.site_pointers(site)
+    vector = t.vector(address)
+    tail = f"i32 {mask}, i32 {bytes_}, i32 {site.index}"
+    head = f"ptr %x, ptr %w, ptr {counters}"
+    if space == Space.SHARED:
+        return t.out.let(
+            f"call <32 x i64> @lw_touch_shared_atomic({head}, ptr %shared, <32 x i32> {vector}, {tail}, i1 false)"
+        )
+    if space == Space.GENERIC:
+        return t.out.let(
+            f"call <32 x i64> @lw_touch_generic_atomic({head}, ptr {cache}, ptr %shared, <32 x i64> {vector}, {tail}, "
+            "i1 false)"
+        )
+    t.out.line(f"call void @lw_touch_global({head}, ptr {cache}, <32 x i64> {vector}, {tail})")
+    return vector
+
+
+def _combine(operation: str, ptx_type: str, element: str) -> str:
+    """LLVM lines that compute `%new` from `%old`, `%b` and `%c` (texts of the element type)."""
+    if operation == "cas":
+        return f"  %same = icmp eq {element} %old, %b\n  %new = select i1 %same, {element} %c, {element} %old\n"
+    if operation == "exch":
+        return f"  %new = add {element} %b, 0\n"
+    if operation == "add" and ptx_type in _FLOATS:
+        kind = _FLOATS[ptx_type]
+        return (
+            f"  %fo = bitcast {element} %old to {kind}\n  %fb = bitcast {element} %b to {kind}\n"
+            f"  %fn = fadd {kind} %fo, %fb\n  %new = bitcast {kind} %fn to {element}\n"
+        )
+    if operation in ("min", "max") and ptx_type in _FLOATS:
+        kind = _FLOATS[ptx_type]
+        test = "olt" if operation == "min" else "ogt"
+        select = "i1" if not kind.startswith("<") else "<2 x i1>"
+        return (
+            f"  %fo = bitcast {element} %old to {kind}\n  %fb = bitcast {element} %b to {kind}\n"
+            f"  %better = fcmp {test} {kind} %fb, %fo\n  %nan = fcmp uno {kind} %fo, %fo\n"
+            f"  %take = or {select} %better, %nan\n"
+            f"  %fn = select {select} %take, {kind} %fb, {kind} %fo\n  %new = bitcast {kind} %fn to {element}\n"
+        )
+    if operation in ("min", "max"):
+        sign = "s" if ptx_type.startswith("s") else "u"
+        test = f"{sign}{'lt' if operation == 'min' else 'gt'}"
+        return f"  %better = icmp {test} {element} %b, %old\n  %new = select i1 %better, {element} %b, {element} %old\n"
+    if operation == "inc":
+        return (
+            f"  %wraps = icmp uge {element} %old, %b\n  %more = add {element} %old, 1\n"
+            f"  %new = select i1 %wraps, {element} 0, {element} %more\n"
+        )
+    if operation == "dec":
+        return (
+            f"  %zero = icmp eq {element} %old, 0\n  %over = icmp ugt {element} %old, %b\n  %reset = or i1 %zero, %over\n"
+            f"  %less = sub {element} %old, 1\n  %new = select i1 %reset, {element} %b, {element} %less\n"
+        )
+    return f"  %new = {_INTEGER[operation]} {element} %old, %b\n"
+
+
+def _one(operation: str, ptx_type: str, element: str, shared: bool) -> str:
+    """LLVM lines of one lane: `%old` from `%p`. May open blocks; ends in block `%stored`."""
+    align = int(element[1:]) // 8
+    if shared:
+        return (
+            f"  %old = load {element}, ptr %p, align {align}\n{_combine(operation, ptx_type, element)}"
+            f"  store {element} %new, ptr %p, align {align}\n  br label %stored\n"
+        )
+    if operation == "cas":
+        return (
+            f"  %pair = cmpxchg ptr %p, {element} %b, {element} %c seq_cst seq_cst, align {align}\n"
+            f"  %old = extractvalue {{ {element}, i1 }} %pair, 0\n  br label %stored\n"
+        )
+    simple = None
+    if operation in _INTEGER and ptx_type not in _FLOATS:
+        simple = _INTEGER[operation]
+    elif operation in ("min", "max") and ptx_type not in _FLOATS:
+        simple = f"{'' if ptx_type.startswith('s') else 'u'}{operation}"
+    if operation == "exch":
+        simple = "xchg"
+    if simple is not None:
+        return f"  %old = atomicrmw {simple} ptr %p, {element} %b seq_cst, align {align}\n  br label %stored\n"
+    return f"""  %first = load atomic {element}, ptr %p monotonic, align {align}
+  br label %try
+try:
+  %old = phi {element} [ %first, %lane ], [ %seen, %try ]
+{_combine(operation, ptx_type, element)}  %pair = cmpxchg ptr %p, {element} %old, {element} %new seq_cst seq_cst, align {align}
+  %seen = extractvalue {{ {element}, i1 }} %pair, 0
+  %done = extractvalue {{ {element}, i1 }} %pair, 1
+  br i1 %done, label %stored, label %try
+"""
+
+
+def _helper(name: str, operation: str, ptx_type: str, element: str, shared: bool) -> str:
+    """A function over the lanes of a mask; returns the old values."""
+    vector = f"<32 x {element}>"
+    return f"""
+define internal {vector} @{name}(<32 x i64> %a, {vector} %bv, {vector} %cv, i32 %m) noinline nounwind {{
+entry:
+  %as = alloca <32 x i64>, align 64
+  %bs = alloca {vector}, align 64
+  %cs = alloca {vector}, align 64
+  %os = alloca {vector}, align 64
+  store <32 x i64> %a, ptr %as, align 64
+  store {vector} %bv, ptr %bs, align 64
+  store {vector} %cv, ptr %cs, align 64
+  store {vector} zeroinitializer, ptr %os, align 64
+  br label %loop
+loop:
+  %rest = phi i32 [ %m, %entry ], [ %rest2, %stored ]
+  %end = icmp eq i32 %rest, 0
+  br i1 %end, label %out, label %lane
+lane:
+  %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
+  %i64 = zext i32 %i to i64
+  %ap = getelementptr i64, ptr %as, i64 %i64
+  %at = load i64, ptr %ap
+  %p = inttoptr i64 %at to ptr
+  %bp = getelementptr {element}, ptr %bs, i64 %i64
+  %b = load {element}, ptr %bp
+  %cp = getelementptr {element}, ptr %cs, i64 %i64
+  %c = load {element}, ptr %cp
+{_one(operation, ptx_type, element, shared)}stored:
+  %op = getelementptr {element}, ptr %os, i64 %i64
+  store {element} %old, ptr %op
+  %less = sub i32 %rest, 1
+  %rest2 = and i32 %rest, %less
+  br label %loop
+out:
+  %r = load {vector}, ptr %os, align 64
+  ret {vector} %r
+}}
+declare i32 @llvm.cttz.i32(i32, i1)
+"""

@@ -1,0 +1,478 @@
+"""The scheduler, in LLVM IR: warps are fibers, blocks are drawn from an atomic counter, barriers release when complete.
+
+`@lw_run(worker)` runs until no block is left, a kernel faults, or the host is asked for something, and returns a
+`Request`. It may be called again to go on after a service request.
+"""
+
+from __future__ import annotations
+
+import platform
+
+from lanewise.emulator.layout import FUEL, Block, Launch, Request, Status, Warp, Worker
+
+_SWAP = {
+    "x86_64": (
+        "pushq %rbp\\0Apushq %rbx\\0Apushq %r12\\0Apushq %r13\\0Apushq %r14\\0Apushq %r15\\0A"
+        "movq %rsp, (%rdi)\\0Amovq (%rsi), %rsp\\0A"
+        "popq %r15\\0Apopq %r14\\0Apopq %r13\\0Apopq %r12\\0Apopq %rbx\\0Apopq %rbp\\0Aretq"
+    ),
+    "aarch64": (
+        "sub sp, sp, #160\\0A"
+        "stp x19, x20, [sp, #0]\\0Astp x21, x22, [sp, #16]\\0Astp x23, x24, [sp, #32]\\0Astp x25, x26, [sp, #48]\\0A"
+        "stp x27, x28, [sp, #64]\\0Astp x29, x30, [sp, #80]\\0Astp d8, d9, [sp, #96]\\0Astp d10, d11, [sp, #112]\\0A"
+        "stp d12, d13, [sp, #128]\\0Astp d14, d15, [sp, #144]\\0A"
+        "mov x9, sp\\0Astr x9, [x0]\\0Aldr x9, [x1]\\0Amov sp, x9\\0A"
+        "ldp x19, x20, [sp, #0]\\0Aldp x21, x22, [sp, #16]\\0Aldp x23, x24, [sp, #32]\\0Aldp x25, x26, [sp, #48]\\0A"
+        "ldp x27, x28, [sp, #64]\\0Aldp x29, x30, [sp, #80]\\0Aldp d8, d9, [sp, #96]\\0Aldp d10, d11, [sp, #112]\\0A"
+        "ldp d12, d13, [sp, #128]\\0Aldp d14, d15, [sp, #144]\\0Aadd sp, sp, #160\\0Aret"
+    ),
+}
+# A new fiber starts here: two saved registers hold the function and its argument.
+_START = {"x86_64": "movq %r12, %rdi\\0Acallq *%r13", "aarch64": "mov x0, x19\\0Ablr x20"}
+# Words below the top of a new stack: (size of the frame, word of the argument, word of the function, word of the start).
+_FRAME = {"x86_64": (9, 3, 2, 6), "aarch64": (20, 0, 1, 11)}
+
+
+def machine() -> str:
+    """The host's architecture as this module names it."""
+    name = platform.machine().lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name, name)
+
+
+def definitions() -> str:
+    """The scheduler's functions. `@lw_kernel(ptr warp)` must be defined by the kernel's module."""
+    host = machine()
+    frame, argument, function, start = _FRAME[host]
+    return f"""
+define internal void @lw_swap(ptr %save, ptr %load) naked noinline nounwind {{
+  call void asm sideeffect "{_SWAP[host]}", ""()
+  unreachable
+}}
+define internal void @lw_start() naked noinline nounwind {{
+  call void asm sideeffect "{_START[host]}", ""()
+  unreachable
+}}
+; Hand control back to the scheduler of worker %w with the status of warp %x already set.
+define internal void @lw_leave(ptr %x, ptr %w) noinline nounwind {{
+  %sp = getelementptr i8, ptr %x, i64 {Warp.STACK_POINTER}
+  %main = getelementptr i8, ptr %w, i64 {Worker.MAIN_STACK}
+  call void @lw_swap(ptr %sp, ptr %main)
+  ret void
+}}
+; The body of a fiber: run the kernel, then report done for ever.
+define internal void @lw_body(ptr %x) nounwind {{
+entry:
+  %bp = getelementptr i8, ptr %x, i64 {Warp.BLOCK}
+  %blk = load ptr, ptr %bp
+  %wp = getelementptr i8, ptr %blk, i64 {Block.ACTIVE}
+  %w = load ptr, ptr %wp
+  call void @lw_kernel(ptr %x, ptr %w)
+  %st = getelementptr i8, ptr %x, i64 {Warp.STATUS}
+  store i32 {Status.DONE}, ptr %st
+  br label %forever
+forever:
+  call void @lw_leave(ptr %x, ptr %w)
+  br label %forever
+}}
+; Wait at barrier %id for %threads threads (0: all of the block). The predicate lanes serve bar.red. Never inlined: other
+; warps change memory meanwhile, which is why every pointer a kernel keeps is handed in.
+define internal void @lw_barrier(ptr %x, ptr %w, ptr %cnt, ptr %cache, ptr %shared, i32 %id, i32 %threads, i32 %own, i32 %true, i32 %wait) noinline nounwind {{
+entry:
+  %bp = getelementptr i8, ptr %x, i64 {Warp.BLOCK}
+  %blk = load ptr, ptr %bp
+  %idm = and i32 %id, 15
+  %id64 = zext i32 %idm to i64
+  %off = mul i64 %id64, {Block.BARRIER_SIZE}
+  %b0 = getelementptr i8, ptr %blk, i64 {Block.BARRIERS}
+  %b = getelementptr i8, ptr %b0, i64 %off
+  %arr = load i32, ptr %b
+  %arr1 = add i32 %arr, 32
+  store i32 %arr1, ptr %b
+  %ep = getelementptr i8, ptr %b, i64 4
+  store i32 %threads, ptr %ep
+  %nt = call i32 @llvm.ctpop.i32(i32 %true)
+  %sp = getelementptr i8, ptr %b, i64 8
+  %s = load i32, ptr %sp
+  %s1 = add i32 %s, %nt
+  store i32 %s1, ptr %sp
+  %false = icmp ne i32 %own, %true
+  %fz = zext i1 %false to i32
+  %fp = getelementptr i8, ptr %b, i64 12
+  %f = load i32, ptr %fp
+  %f1 = or i32 %f, %fz
+  store i32 %f1, ptr %fp
+  %block = icmp ne i32 %wait, 0
+  br i1 %block, label %stop, label %out
+stop:
+  %st = getelementptr i8, ptr %x, i64 {Warp.STATUS}
+  store i32 {Status.WAITING}, ptr %st
+  %ip = getelementptr i8, ptr %x, i64 {Warp.BARRIER}
+  store i32 %idm, ptr %ip
+  call void @lw_leave(ptr %x, ptr %w)
+  ret void
+out:
+  ret void
+}}
+; A warp that spins lets the others run.
+define internal void @lw_yield(ptr %x, ptr %w, ptr %cnt, ptr %cache, ptr %shared) noinline nounwind {{
+entry:
+  %cp = getelementptr i8, ptr %x, i64 {Warp.SPIN}
+  %c = load i32, ptr %cp
+  %c1 = add i32 %c, 1
+  store i32 %c1, ptr %cp
+  %few = icmp ult i32 %c1, 32
+  br i1 %few, label %out, label %go
+go:
+  store i32 0, ptr %cp
+  %st = getelementptr i8, ptr %x, i64 {Warp.STATUS}
+  store i32 {Status.YIELDED}, ptr %st
+  call void @lw_leave(ptr %x, ptr %w)
+  ret void
+out:
+  ret void
+}}
+; Every {FUEL} back edges: has the launch been told to stop?
+define internal void @lw_tick(ptr %x, ptr %w) noinline nounwind {{
+entry:
+  %fp = getelementptr i8, ptr %w, i64 {Worker.FUEL}
+  store i64 {FUEL}, ptr %fp
+  %tp = getelementptr i8, ptr %w, i64 {Worker.TICKS}
+  %t = load i64, ptr %tp
+  %t1 = add i64 %t, 1
+  store i64 %t1, ptr %tp
+  %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
+  %l = load ptr, ptr %lp
+  %ap = getelementptr i8, ptr %l, i64 {Launch.ABORT}
+  %a = load atomic volatile i64, ptr %ap monotonic, align 8
+  %z = icmp eq i64 %a, 0
+  br i1 %z, label %out, label %stop
+stop:
+  call void @lw_ask(ptr %x, ptr %w, i64 {Request.ABORTED})
+  br label %stop
+out:
+  ret void
+}}
+; Return to the host with a request; comes back when the host calls @lw_run again.
+define internal void @lw_ask(ptr %x, ptr %w, i64 %request) noinline nounwind {{
+  %rp = getelementptr i8, ptr %w, i64 {Worker.REQUEST}
+  store i64 %request, ptr %rp
+  call void @lw_leave(ptr %x, ptr %w)
+  ret void
+}}
+define internal void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %mask, i32 %size) noinline nounwind cold {{
+entry:
+  %s = zext i32 %site to i64
+  %p1 = getelementptr i8, ptr %w, i64 {Worker.FAULT_SITE}
+  store i64 %s, ptr %p1
+  %c = zext i32 %code to i64
+  %p2 = getelementptr i8, ptr %w, i64 {Worker.FAULT_CODE}
+  store i64 %c, ptr %p2
+  %m = zext i32 %mask to i64
+  %p3 = getelementptr i8, ptr %w, i64 {Worker.FAULT_MASK}
+  store i64 %m, ptr %p3
+  %z = zext i32 %size to i64
+  %p4 = getelementptr i8, ptr %w, i64 {Worker.FAULT_SIZE}
+  store i64 %z, ptr %p4
+  br label %again
+again:
+  call void @lw_ask(ptr %x, ptr %w, i64 {Request.FAULT})
+  br label %again
+}}
+; Put the next block into slot %blk. Returns 0 when none is left.
+define internal i1 @lw_take(ptr %w, ptr %blk) noinline nounwind {{
+entry:
+  %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
+  %l = load ptr, ptr %lp
+  %ap = getelementptr i8, ptr %l, i64 {Launch.ABORT}
+  %a = load atomic volatile i64, ptr %ap monotonic, align 8
+  %stop = icmp ne i64 %a, 0
+  br i1 %stop, label %none, label %draw
+draw:
+  %cntp = getelementptr i8, ptr %l, i64 {Launch.COUNT}
+  %n = load i64, ptr %cntp
+  %i = atomicrmw add ptr %l, i64 1 monotonic
+  %c = icmp ult i64 %i, %n
+  br i1 %c, label %some, label %none
+none:
+  ret i1 false
+some:
+  %gxp = getelementptr i8, ptr %l, i64 {Launch.GRID_X}
+  %gx = load i64, ptr %gxp
+  %gyp = getelementptr i8, ptr %l, i64 {Launch.GRID_Y}
+  %gy = load i64, ptr %gyp
+  %cx = urem i64 %i, %gx
+  %q = udiv i64 %i, %gx
+  %cy = urem i64 %q, %gy
+  %cz = udiv i64 %q, %gy
+  %cx32 = trunc i64 %cx to i32
+  %cy32 = trunc i64 %cy to i32
+  %cz32 = trunc i64 %cz to i32
+  %linp = getelementptr i8, ptr %blk, i64 {Block.LINEAR}
+  store i64 %i, ptr %linp
+  %acp = getelementptr i8, ptr %blk, i64 {Block.ACTIVE}
+  store ptr %w, ptr %acp
+  %nwp = getelementptr i8, ptr %blk, i64 {Block.WARPS}
+  %nw = load i64, ptr %nwp
+  %livp = getelementptr i8, ptr %blk, i64 {Block.LIVE}
+  store i64 %nw, ptr %livp
+  %bars = getelementptr i8, ptr %blk, i64 {Block.BARRIERS}
+  call void @llvm.memset.p0.i64(ptr %bars, i8 0, i64 {16 * Block.BARRIER_SIZE}, i1 false)
+  %shp = load ptr, ptr %blk
+  %sbp = getelementptr i8, ptr %l, i64 {Launch.SHARED_BYTES}
+  %sb = load i64, ptr %sbp
+  call void @llvm.memset.p0.i64(ptr %shp, i8 0, i64 %sb, i1 false)
+  %wtp = getelementptr i8, ptr %l, i64 {Launch.WARP_TABLE}
+  %wt = load ptr, ptr %wtp
+  %x0 = getelementptr i8, ptr %blk, i64 {Block.WARP_CONTEXTS}
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %some ], [ %k1, %loop ]
+  %ko = mul i64 %k, {Warp.SIZE}
+  %x = getelementptr i8, ptr %x0, i64 %ko
+  %to = mul i64 %k, 16
+  %t = getelementptr i8, ptr %wt, i64 %to
+  %tv = load <4 x i32>, ptr %t, align 4
+  %m = extractelement <4 x i32> %tv, i32 0
+  %xm = getelementptr i8, ptr %x, i64 {Warp.MASK}
+  store i32 %m, ptr %xm
+  %tid = shufflevector <4 x i32> %tv, <4 x i32> poison, <3 x i32> <i32 1, i32 2, i32 3>
+  %xt = getelementptr i8, ptr %x, i64 {Warp.TID_X}
+  store <3 x i32> %tid, ptr %xt, align 4
+  %c1p = getelementptr i8, ptr %x, i64 {Warp.CTAID_X}
+  store i32 %cx32, ptr %c1p
+  %c2p = getelementptr i8, ptr %x, i64 {Warp.CTAID_Y}
+  store i32 %cy32, ptr %c2p
+  %c3p = getelementptr i8, ptr %x, i64 {Warp.CTAID_Z}
+  store i32 %cz32, ptr %c3p
+  %spn = getelementptr i8, ptr %x, i64 {Warp.SPIN}
+  store <4 x i32> zeroinitializer, ptr %spn, align 4
+  %clk = getelementptr i8, ptr %x, i64 {Warp.CLOCK}
+  store i64 0, ptr %clk
+  %stp = getelementptr i8, ptr %x, i64 {Warp.STATUS}
+  store i32 {Status.READY}, ptr %stp
+  %topp = getelementptr i8, ptr %x, i64 {Warp.STACK_TOP}
+  %top = load ptr, ptr %topp
+  %sp = getelementptr i64, ptr %top, i64 -{frame}
+  %pa = getelementptr i64, ptr %sp, i64 {argument}
+  store ptr %x, ptr %pa
+  %pf = getelementptr i64, ptr %sp, i64 {function}
+  store ptr @lw_body, ptr %pf
+  %pr = getelementptr i64, ptr %sp, i64 {start}
+  store ptr @lw_start, ptr %pr
+  store ptr %sp, ptr %x
+  %k1 = add i64 %k, 1
+  %more = icmp ult i64 %k1, %nw
+  br i1 %more, label %loop, label %out
+out:
+  ret i1 true
+}}
+; Release every barrier of a block that is complete. Returns whether one was.
+define internal i1 @lw_release(ptr %blk) noinline nounwind {{
+entry:
+  %nwp = getelementptr i8, ptr %blk, i64 {Block.WARPS}
+  %nw = load i64, ptr %nwp
+  %livp = getelementptr i8, ptr %blk, i64 {Block.LIVE}
+  %live = load i64, ptr %livp
+  %live32 = trunc i64 %live to i32
+  %all = shl i32 %live32, 5
+  %x0 = getelementptr i8, ptr %blk, i64 {Block.WARP_CONTEXTS}
+  br label %bar
+bar:
+  %i = phi i64 [ 0, %entry ], [ %i1, %next ]
+  %any = phi i1 [ false, %entry ], [ %any2, %next ]
+  %o = mul i64 %i, {Block.BARRIER_SIZE}
+  %o2 = add i64 %o, {Block.BARRIERS}
+  %b = getelementptr i8, ptr %blk, i64 %o2
+  %arr = load i32, ptr %b
+  %has = icmp ne i32 %arr, 0
+  br i1 %has, label %test, label %next
+test:
+  %ep = getelementptr i8, ptr %b, i64 4
+  %e = load i32, ptr %ep
+  %z = icmp eq i32 %e, 0
+  %r1 = add i32 %e, 31
+  %r2 = and i32 %r1, -32
+  %need = select i1 %z, i32 %all, i32 %r2
+  %full = icmp uge i32 %arr, %need
+  br i1 %full, label %open, label %next
+open:
+  %sp = getelementptr i8, ptr %b, i64 8
+  %sum = load i32, ptr %sp
+  %fp = getelementptr i8, ptr %b, i64 12
+  %false = load i32, ptr %fp
+  %fsh = shl i32 %false, 31
+  %res = or i32 %sum, %fsh
+  store i32 0, ptr %b
+  store i32 0, ptr %sp
+  store i32 0, ptr %fp
+  br label %w
+w:
+  %k = phi i64 [ 0, %open ], [ %k1, %wn ]
+  %ko = mul i64 %k, {Warp.SIZE}
+  %x = getelementptr i8, ptr %x0, i64 %ko
+  %stp = getelementptr i8, ptr %x, i64 {Warp.STATUS}
+  %st = load i32, ptr %stp
+  %ip = getelementptr i8, ptr %x, i64 {Warp.BARRIER}
+  %id = load i32, ptr %ip
+  %idz = zext i32 %id to i64
+  %c1 = icmp eq i32 %st, {Status.WAITING}
+  %c2 = icmp eq i64 %idz, %i
+  %c = and i1 %c1, %c2
+  br i1 %c, label %go, label %wn
+go:
+  store i32 {Status.READY}, ptr %stp
+  %rp = getelementptr i8, ptr %x, i64 {Warp.BARRIER_RESULT}
+  store i32 %res, ptr %rp
+  br label %wn
+wn:
+  %k1 = add i64 %k, 1
+  %km = icmp ult i64 %k1, %nw
+  br i1 %km, label %w, label %opened
+opened:
+  br label %next
+next:
+  %any2 = phi i1 [ %any, %bar ], [ %any, %test ], [ true, %opened ]
+  %i1 = add i64 %i, 1
+  %im = icmp ult i64 %i1, 16
+  br i1 %im, label %bar, label %out
+out:
+  ret i1 %any2
+}}
+; Run the warps of one block until it is finished (0), only spins (1), asks the host (2), or all wait (3).
+define internal i32 @lw_block(ptr %w, ptr %blk) noinline nounwind {{
+entry:
+  %nwp = getelementptr i8, ptr %blk, i64 {Block.WARPS}
+  %nw = load i64, ptr %nwp
+  %livp = getelementptr i8, ptr %blk, i64 {Block.LIVE}
+  %x0 = getelementptr i8, ptr %blk, i64 {Block.WARP_CONTEXTS}
+  %main = getelementptr i8, ptr %w, i64 {Worker.MAIN_STACK}
+  %reqp = getelementptr i8, ptr %w, i64 {Worker.REQUEST}
+  %curp = getelementptr i8, ptr %w, i64 {Worker.CURRENT}
+  br label %round
+round:
+  br label %warp
+warp:
+  %k = phi i64 [ 0, %round ], [ %k1, %after ]
+  %moved = phi i1 [ false, %round ], [ %moved2, %after ]
+  %spun = phi i1 [ false, %round ], [ %spun2, %after ]
+  %ko = mul i64 %k, {Warp.SIZE}
+  %x = getelementptr i8, ptr %x0, i64 %ko
+  %stp = getelementptr i8, ptr %x, i64 {Warp.STATUS}
+  %st = load i32, ptr %stp
+  switch i32 %st, label %after [ i32 {Status.READY}, label %go
+    i32 {Status.YIELDED}, label %go ]
+go:
+  store i32 {Status.READY}, ptr %stp
+  store i64 -1, ptr %reqp
+  store ptr %x, ptr %curp
+  call void @lw_swap(ptr %main, ptr %x)
+  %req = load i64, ptr %reqp
+  %asks = icmp ne i64 %req, -1
+  br i1 %asks, label %ask, label %ran
+ask:
+  ret i32 2
+ran:
+  %st2 = load i32, ptr %stp
+  %isdone = icmp eq i32 %st2, {Status.DONE}
+  br i1 %isdone, label %done, label %notdone
+done:
+  %live = load i64, ptr %livp
+  %live1 = add i64 %live, -1
+  store i64 %live1, ptr %livp
+  br label %after
+notdone:
+  %isspin = icmp eq i32 %st2, {Status.YIELDED}
+  %ismove = xor i1 %isspin, true
+  br label %after
+after:
+  %mv = phi i1 [ false, %warp ], [ true, %done ], [ %ismove, %notdone ]
+  %sv = phi i1 [ false, %warp ], [ false, %done ], [ %isspin, %notdone ]
+  %moved2 = or i1 %moved, %mv
+  %spun2 = or i1 %spun, %sv
+  %k1 = add i64 %k, 1
+  %more = icmp ult i64 %k1, %nw
+  br i1 %more, label %warp, label %ended
+ended:
+  %l2 = load i64, ptr %livp
+  %none = icmp eq i64 %l2, 0
+  br i1 %none, label %finished, label %check
+finished:
+  ret i32 0
+check:
+  %rel = call i1 @lw_release(ptr %blk)
+  %prog = or i1 %rel, %moved2
+  br i1 %spun2, label %spinning, label %still
+spinning:
+  ret i32 1
+still:
+  br i1 %prog, label %round, label %stuck
+stuck:
+  ret i32 3
+}}
+define i64 @lw_run(ptr %w) nounwind {{
+entry:
+  %slp = getelementptr i8, ptr %w, i64 {Worker.SLOTS}
+  %slots = load i64, ptr %slp
+  %bsp = getelementptr i8, ptr %w, i64 {Worker.BLOCKS}
+  %blocks = load ptr, ptr %bsp
+  %bzp = getelementptr i8, ptr %w, i64 {Worker.BLOCK_SIZE}
+  %bsize = load i64, ptr %bzp
+  %curp = getelementptr i8, ptr %w, i64 {Worker.CURSOR}
+  %reqp = getelementptr i8, ptr %w, i64 {Worker.REQUEST}
+  %donep = getelementptr i8, ptr %w, i64 {Worker.BLOCKS_DONE}
+  %idle = alloca i64
+  store i64 0, ptr %idle
+  %more = alloca i1
+  store i1 true, ptr %more
+  br label %slot
+; Visit the slots in turn. A free slot takes a block; %idle counts slots in a row that had nothing to do.
+slot:
+  %s = load i64, ptr %curp
+  %so = mul i64 %s, %bsize
+  %blk = getelementptr i8, ptr %blocks, i64 %so
+  %acp = getelementptr i8, ptr %blk, i64 {Block.ACTIVE}
+  %ac = load ptr, ptr %acp
+  %free = icmp eq ptr %ac, null
+  br i1 %free, label %take, label %run
+take:
+  %m = load i1, ptr %more
+  br i1 %m, label %draw, label %empty
+draw:
+  %got = call i1 @lw_take(ptr %w, ptr %blk)
+  store i1 %got, ptr %more
+  br i1 %got, label %run, label %empty
+empty:
+  %i = load i64, ptr %idle
+  %i1 = add i64 %i, 1
+  store i64 %i1, ptr %idle
+  %over = icmp uge i64 %i1, %slots
+  br i1 %over, label %finished, label %advance
+finished:
+  ret i64 {Request.FINISHED}
+run:
+  store i64 0, ptr %idle
+  %r = call i32 @lw_block(ptr %w, ptr %blk)
+  switch i32 %r, label %stuck [ i32 0, label %again
+    i32 1, label %advance
+    i32 2, label %asks ]
+again:
+  store ptr null, ptr %acp
+  %d = load i64, ptr %donep
+  %d1 = add i64 %d, 1
+  store i64 %d1, ptr %donep
+  br label %slot
+advance:
+  %n1 = add i64 %s, 1
+  %n = urem i64 %n1, %slots
+  store i64 %n, ptr %curp
+  br label %slot
+asks:
+  %req = load i64, ptr %reqp
+  ret i64 %req
+stuck:
+  store i64 {Request.DEADLOCK}, ptr %reqp
+  ret i64 {Request.DEADLOCK}
+}}
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare i32 @llvm.ctpop.i32(i32)
+"""

@@ -1,0 +1,379 @@
+"""One compilation unit: a kernel with every function it can reach, its numbering of blocks and sites, its frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lanewise.emulator import access, counting, scheduler
+from lanewise.emulator.flow import FlowGraph
+from lanewise.emulator.kinds import LaneShape
+from lanewise.emulator.layout import BLOCK_COUNTERS, Warp, Worker
+from lanewise.emulator.program import Program
+from lanewise.emulator.quantity import Quantity, uniform
+from lanewise.ptx.syntax import Function, Instruction, Symbol, Variable
+from lanewise.records import AccessKind, SourceLine, Space
+
+if TYPE_CHECKING:
+    from lanewise.emulator.translate import FunctionTranslator
+
+PLACE_BASE = 1 << 24
+BUILTIN_FUNCTIONS = frozenset(("vprintf", "malloc", "free", "__assertfail", "__assert_fail"))
+
+
+@dataclass(slots=True)
+class SiteInfo:
+    """A memory instruction of the unit. Static costs are added once for each execution of the block by a warp."""
+
+    index: int
+    function: str
+    ptx_line: int
+    source: SourceLine | None
+    opcode: str
+    block: int
+    space: Space
+    kind: AccessKind
+    width_bits: int
+    array: str | None
+    guarded: bool
+    static_sectors: int = 0
+    static_wavefronts: int = 0
+    static_pattern: int = 0  # bit set of pattern codes
+    static_stride: int = 0
+    on_from_block: bool = False  # every active lane is on: no counter needed
+    module: int = 0
+    generic: bool = False  # one of three sites that a generic address may turn to
+
+
+@dataclass(frozen=True, slots=True)
+class BlockInfo:
+    """A basic block of the unit: what each of its executions stands for."""
+
+    function: str
+    module: int
+    lines: tuple[tuple[SourceLine | None, int], ...]  # source line -> PTX instructions on it, guarded ones included
+    instructions: int
+    branch: tuple[SourceLine | None, int] | None  # source and PTX line of the branch that ends it
+
+
+@dataclass(slots=True)
+class Frame:
+    """Local memory of one activation of a function: byte offsets by variable name."""
+
+    offsets: dict[str, int] = field(default_factory=dict)
+    size: int = 0
+
+    def place(self, name: str, size: int, alignment: int) -> None:
+        alignment = max(alignment, 1)
+        self.offsets[name] = -(-self.size // alignment) * alignment
+        self.size = self.offsets[name] + size
+
+
+class Unit:
+    """What is shared while the functions of one kernel are translated."""
+
+    def __init__(self, program: Program, kernel: Function, shape: LaneShape) -> None:
+        self.program = program
+        self.kernel = kernel
+        self.shape = shape
+        self.definitions: dict[str, str] = {}
+        self.declarations: set[str] = set()
+        self.sites: list[SiteInfo] = []
+        self.blocks: list[BlockInfo] = []
+        self.functions = reachable(program, kernel)
+        self.frames = {id(f): _frame(f) for f in self.functions}
+        self.shared: dict[tuple[int, str], int] = {}
+        self.static_shared = self._lay_out_shared()
+        self.site_base = 0  # index of the first site counter; set when all blocks are known
+        self.recursive = _is_recursive(program, self.functions)
+        self.spins = False
+        self.places: list[tuple[str, int, SourceLine | None]] = []
+
+    def module_text(self) -> str:
+        """The LLVM module of the kernel."""
+        from lanewise.emulator.translate import FunctionTranslator
+
+        translators = [FunctionTranslator(self, function) for function in self.functions]
+        self.spins = any(translator.analysis.spins for translator in translators)
+        self.site_base = len(self.blocks) * BLOCK_COUNTERS
+        texts = [translator.translate() for translator in translators]
+        for name, text in counting.definitions().items():
+            self.definitions[name] = text
+        kernel = self.llvm_name(self.kernel.name)
+        entry = f"""
+define internal void @lw_kernel(ptr %x, ptr %w) #0 {{
+  %cp = getelementptr i8, ptr %w, i64 {Worker.COUNTERS}
+  %cnt = load ptr, ptr %cp
+  %kp = getelementptr i8, ptr %w, i64 {Worker.CACHE}
+  %cache = load ptr, ptr %kp
+  %pp = getelementptr i8, ptr %w, i64 {Worker.PARAMS}
+  %params = load ptr, ptr %pp
+  %bp = getelementptr i8, ptr %x, i64 {Warp.BLOCK}
+  %blk = load ptr, ptr %bp
+  %shared = load ptr, ptr %blk
+  %mp = getelementptr i8, ptr %x, i64 {Warp.MASK}
+  %mask = load i32, ptr %mp
+  %r = call i32 @{kernel}(ptr %x, ptr %w, ptr %cnt, ptr %cache, ptr %shared, ptr %params, i32 %mask, i32 0)
+  ret void
+}}
+"""
+        return merge([scheduler.definitions(), access.definitions(), *self.definitions.values(), *texts, entry],
+                     [*self.declarations, *counting_declarations()])  # fmt: skip
+
+    def llvm_name(self, name: str) -> str:
+        return '"ptx.' + name.replace('"', "_") + '"'
+
+    # ------------------------------------------------------------------ numbering
+    def add_blocks(self, function: Function, graph: FlowGraph) -> int:
+        """Number the blocks of a function; returns the number of the first."""
+        first = len(self.blocks)
+        module = self.program.module_of(function)
+        for block in graph.blocks:
+            lines: dict[SourceLine | None, int] = {}
+            real = [i for i in block.instructions if not (i.opcode == "ret" and i.line == function.end_line)]
+            for instruction in real:
+                lines[instruction.source] = lines.get(instruction.source, 0) + 1
+            last = block.instructions[-1] if block.instructions else None
+            branch = None
+            if last is not None and last.opcode in ("bra", "brx") and (last.guard is not None or last.opcode == "brx"):
+                branch = (last.source, last.line)
+            self.blocks.append(BlockInfo(function.name, module, tuple(lines.items()), len(real), branch))
+        return first
+
+    def add_site(
+        self,
+        function: Function,
+        instruction: Instruction,
+        block: int,
+        space: Space,
+        kind: AccessKind,
+        width_bits: int,
+        array: str | None,
+    ) -> SiteInfo:
+        """A site; a generic one takes three numbers, for global, shared and local lanes."""
+        module = self.program.module_of(function)
+
+        def make(where: Space) -> SiteInfo:
+            site = SiteInfo(
+                len(self.sites), function.name, instruction.line, instruction.source, instruction.name, block, where,
+                kind, width_bits, array, instruction.guard is not None, module=module,
+                generic=space == Space.GENERIC,
+            )  # fmt: skip
+            self.sites.append(site)
+            return site
+
+        if space != Space.GENERIC:
+            return make(space)
+        first = make(Space.GLOBAL)
+        make(Space.SHARED)
+        make(Space.LOCAL)
+        return first
+
+    def add_place(self, function: Function, instruction: Instruction) -> int:
+        """A number for an instruction that is no memory access but may fault: they follow PLACE_BASE."""
+        self.places.append((function.name, instruction.line, instruction.source))
+        return PLACE_BASE + len(self.places) - 1
+
+    # ------------------------------------------------------------------ symbols
+    def _lay_out_shared(self) -> int:
+        """Offsets of all shared variables that the functions mention; dynamic ones start where these end."""
+        end = 0
+        dynamic: list[tuple[int, Variable]] = []
+        for module, variable in self._shared_variables():
+            key = (module, variable.name)
+            if key in self.shared:
+                continue
+            if variable.linkage == "extern" and variable.size == 0:
+                dynamic.append((module, variable))
+                self.shared[key] = -1
+                continue
+            alignment = max(variable.alignment, 16)
+            end = -(-end // alignment) * alignment
+            self.shared[key] = end
+            end += variable.size
+        start = end
+        for _, variable in dynamic:
+            start = max(start, -(-end // max(variable.alignment, 16)) * max(variable.alignment, 16))
+        for module, variable in dynamic:
+            self.shared[module, variable.name] = start
+        return start
+
+    def _shared_variables(self) -> Iterable[tuple[int, Variable]]:
+        for function in self.functions:
+            module = self.program.module_of(function)
+            for variable in function.variables:
+                if variable.space == "shared":
+                    yield module, variable
+            for name in sorted(mentioned_symbols(function)):
+                found = self.program.find_variable(name, module)
+                if found is not None and found[1].space == "shared":
+                    yield found
+
+    def symbol(self, t: FunctionTranslator, name: str, offset: int, element: str) -> str:
+        """The value of a name: an address in the variable's own space."""
+        frame = self.frames[id(t.function)]
+        if name in frame.offsets:
+            text = t.out.let(f"add i32 %frame, {frame.offsets[name] + offset}")
+            return text if element == "i32" else t.out.let(f"zext i32 {text} to i64")
+        module = self.program.module_of(t.function)
+        shared = self.shared_offset(name, module)
+        if shared is not None:
+            return str(shared + offset)
+        if t.function.is_kernel:
+            for param in t.function.params:
+                if param.name == name:
+                    base = t.out.let("ptrtoint ptr %params to i64")
+                    return t.out.let(f"add i64 {base}, {param.offset + offset}")
+        allocation = self.program.address_of(name, module)
+        if allocation is not None:
+            return str(allocation.base + offset)
+        function = self.program.find_function(name, module)
+        assert function is not None, name
+        return str(self.program.function_address(function))
+
+    def shared_offset(self, name: str, module: int) -> int | None:
+        if (module, name) in self.shared:
+            return self.shared[module, name]
+        found = self.program.find_variable(name, module)
+        return None if found is None else self.shared.get((found[0], name))
+
+    def special_registers(self, t: FunctionTranslator, name: str) -> Quantity:
+        from lanewise.emulator.special import read
+
+        return read(t, name)
+
+    def launch_field(self, t: FunctionTranslator, offset: int) -> Quantity:
+        """A field of the launch that programs read as 32 bits."""
+        return uniform(t.out.let(f"trunc i64 {t.load_field(offset, 'i64', '%launch')} to i32"), "i32")
+
+
+def mentioned_symbols(function: Function) -> set[str]:
+    """Names of variables and functions in operands."""
+    names: set[str] = set()
+
+    def visit(operand: object) -> None:
+        if isinstance(operand, Symbol):
+            names.add(operand.name)
+        for attribute in ("base", "elements", "first", "second", "operand"):
+            inner = getattr(operand, attribute, None)
+            if isinstance(inner, tuple):
+                for item in inner:
+                    visit(item)
+            elif inner is not None:
+                visit(inner)
+
+    for statement in function.body:
+        if isinstance(statement, Instruction):
+            for operand in statement.operands:
+                visit(operand)
+    return names
+
+
+def callees(program: Program, function: Function) -> list[Function]:
+    """Functions that a function calls by name, or whose address it takes."""
+    module = program.module_of(function)
+    found = []
+    for name in sorted(mentioned_symbols(function)):
+        if name in BUILTIN_FUNCTIONS:
+            continue
+        target = program.find_function(name, module)
+        if target is not None and not target.is_kernel:
+            found.append(target)
+    return found
+
+
+def has_indirect_call(function: Function) -> bool:
+    return any(
+        isinstance(s, Instruction) and s.opcode == "call" and not any(isinstance(o, Symbol) for o in s.operands[:2])
+        for s in function.body
+    )
+
+
+def reachable(program: Program, kernel: Function) -> list[Function]:
+    """The kernel and every function it may call, in a fixed order. An indirect call may reach any device function whose
+    address is taken anywhere, variables included: all of them are taken in."""
+    result = [kernel]
+    seen = {id(kernel)}
+    position = 0
+    while position < len(result):
+        function = result[position]
+        position += 1
+        more = callees(program, function)
+        if _indirect(function):
+            more += [
+                f for m in program.modules for f in m.functions.values() if not f.is_kernel and not f.is_declaration
+            ]
+        for target in more:
+            if id(target) not in seen:
+                seen.add(id(target))
+                result.append(target)
+    return result
+
+
+def _indirect(function: Function) -> bool:
+    from lanewise.ptx.syntax import Register
+
+    return any(
+        isinstance(s, Instruction) and s.opcode == "call" and any(isinstance(o, Register) for o in s.operands)
+        for s in function.body
+    )
+
+
+def _frame(function: Function) -> Frame:
+    frame = Frame()
+    if not function.is_kernel:
+        for param in (*function.returns, *function.params):
+            frame.place(param.name, param.size, param.alignment)
+    for variable in function.variables:
+        if variable.space in ("local", "param"):
+            frame.place(variable.name, variable.size, max(variable.alignment, 8))
+    frame.size = -(-frame.size // 16) * 16
+    return frame
+
+
+def _is_recursive(program: Program, functions: list[Function]) -> bool:
+    """Whether the call graph has a cycle, or calls that are not known by name."""
+    state: dict[int, int] = {}
+
+    def visit(function: Function) -> bool:
+        if state.get(id(function)) == 1:
+            return True
+        if state.get(id(function)) == 2:
+            return False
+        state[id(function)] = 1
+        found = any(visit(target) for target in callees(program, function))
+        state[id(function)] = 2
+        return found
+
+    return any(_indirect(f) for f in functions) or any(visit(f) for f in functions)
+
+
+def counting_declarations() -> list[str]:
+    """Declarations that the counting functions need."""
+    import re
+
+    wanted = []
+    for text in counting.definitions().values():
+        for name in sorted(set(re.findall(r"@(llvm\.[\w.]+)", text))):
+            wanted.append(counting.intrinsic_declaration(name))
+    return wanted
+
+
+def merge(parts: list[str], declarations: list[str]) -> str:
+    """One module: definitions, then each declaration once."""
+    body = []
+    once: dict[str, str] = {}
+    for text in [*parts, "\n".join(declarations)]:
+        for line in text.split("\n"):
+            if line.startswith("declare "):
+                once.setdefault(line[line.index("@") : line.index("(")], line)
+            else:
+                body.append(line)
+    tail = """
+attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+!0 = !{}
+!1 = !{!"branch_weights", i32 1, i32 4000}
+!2 = !{!"branch_weights", i32 4000, i32 1}
+"""
+    return "\n".join([*sorted(once.values()), *body, tail])

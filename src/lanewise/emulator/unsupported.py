@@ -1,0 +1,94 @@
+"""What a kernel uses that this version cannot run: everything at once, with its PTX and source line."""
+
+from __future__ import annotations
+
+from lanewise.emulator.flow import registers_in
+from lanewise.emulator.program import Program
+from lanewise.emulator.unit import BUILTIN_FUNCTIONS, reachable
+from lanewise.ptx.instructions import explain, lookup
+from lanewise.ptx.registers import function_register_type
+from lanewise.ptx.special_registers import SPECIAL_REGISTERS, SPECIAL_VECTORS
+from lanewise.ptx.syntax import (
+    Address,
+    Function,
+    Instruction,
+    Negated,
+    Operand,
+    OperandList,
+    PairOperand,
+    Special,
+    Symbol,
+    VectorOperand,
+)
+from lanewise.records import Unsupported
+
+
+def unsupported(program: Program, kernel: Function) -> tuple[Unsupported, ...]:
+    """Every instruction, special register and external function that launching `kernel` would need and cannot have."""
+    found: list[Unsupported] = []
+    for function in reachable(program, kernel):
+        module = program.module_of(function)
+        for statement in function.body:
+            if not isinstance(statement, Instruction):
+                continue
+            reason = _reason(program, module, function, statement)
+            if reason is not None:
+                found.append(Unsupported(statement.name, reason, kernel.name, statement.line, statement.source))
+    return tuple(found)
+
+
+def _reason(program: Program, module: int, function: Function, ins: Instruction) -> str | None:
+    spec = lookup(ins)
+    if spec is None:
+        return explain(ins)
+    if spec.lowering is None:
+        return spec.reason or "not run yet"
+    for operand in ins.operands:
+        for special in _specials(operand):
+            name, _, component = special.partition(".")
+            entry = SPECIAL_REGISTERS.get(name)
+            if entry is None or bool(component) != (name in SPECIAL_VECTORS):
+                return f"there is no special register {special}"
+            if entry.reason is not None:
+                return f"{special}: {entry.reason}"
+        for name in registers_in(operand):
+            if function_register_type(function, name) is None:
+                return f"register {name} is not declared"
+    if ins.opcode == "call":
+        return _call_reason(program, module, function, ins)
+    return None
+
+
+def _specials(operand: Operand) -> list[str]:
+    match operand:
+        case Special(name):
+            return [name]
+        case VectorOperand(elements) | OperandList(elements):
+            return [name for element in elements for name in _specials(element)]
+        case PairOperand(first, second):
+            return _specials(first) + _specials(second)
+        case Negated(inner, _):
+            return _specials(inner)
+        case Address(_, _):
+            return []
+        case _:
+            return []
+
+
+def _call_reason(program: Program, module: int, function: Function, ins: Instruction) -> str | None:
+    from lanewise.emulator.lowering.control import call_parts
+
+    results, target, arguments = call_parts(ins)
+    declared = {variable.name for variable in function.variables}
+    declared |= {param.name for param in (*function.params, *function.returns)} if not function.is_kernel else set()
+    for operand in (*results, *arguments):
+        if not isinstance(operand, Symbol) or operand.name not in declared:
+            return "arguments of calls in registers are not run; nvcc passes them in .param variables"
+    if not isinstance(target, Symbol) or target.name in BUILTIN_FUNCTIONS:
+        return None
+    found = program.find_function(target.name, module)
+    if found is None:
+        return f"function {target.name!r} is not defined in any module"
+    if len(found.params) != len(arguments) or len(found.returns) != len(results):
+        return f"the call does not fit the parameters of {target.name!r}"
+    return None

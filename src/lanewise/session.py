@@ -1,0 +1,98 @@
+"""One run of a program: build it where it is source, run it on the emulated device, gather the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from lanewise.cudart import host, library
+from lanewise.device import EmulatedDevice
+from lanewise.emulator.launch import Limits
+from lanewise.emulator.memory import DeviceMemory
+from lanewise.errors import LanewiseError
+from lanewise.hardware import device as devices
+from lanewise.records import Finding, RunResult, Severity
+from lanewise.request import RunRequest
+from lanewise.toolchain import executable, nvcc
+from lanewise.toolchain import flags as nvcc_flags
+
+SOURCES = frozenset((".cu", ".c", ".cc", ".cpp", ".cxx", ".o", ".a", ".obj", ".lib"))
+CLOCK_NOTE = "times that the program printed are a count of executed instructions, not a measured or modelled time"
+
+
+def run_program(request: RunRequest) -> RunResult:
+    """Build and run. Raises LanewiseError for what stops the run before the program starts."""
+    spec = devices.load(request.device)
+    arch = request.arch or spec.arch
+    notes: list[str] = []
+    program = _executable(request, arch, notes)
+    refusal = executable.refusal(
+        executable.inspect(program),
+        arch=arch,
+        provided=executable.exported(library.library_directory() / library.SONAME),
+    )
+    if refusal is not None:
+        raise refusal
+    memory = DeviceMemory()
+    device = EmulatedDevice(
+        spec, memory=memory, arch=arch, limits=limits(request), keep=request.reports, progress=request.progress
+    )
+    ended = host.run_program(program, request.arguments, memory=memory, backend=device)
+    if ended.interrupted:
+        raise KeyboardInterrupt
+    return _result(request, spec.name, arch, device, ended, notes)
+
+
+def limits(request: RunRequest) -> Limits:
+    """The emulator's limits with what the request says."""
+    result = Limits()
+    if request.max_instructions is not None:
+        result = replace(result, instructions=request.max_instructions)
+    if request.max_seconds is not None:
+        result = replace(result, seconds=request.max_seconds)
+    if request.deterministic:
+        result = replace(result, threads=1)
+    return result
+
+
+def _executable(request: RunRequest, arch: str, notes: list[str]) -> Path:
+    """The program itself, or what nvcc makes of the sources."""
+    if len(request.inputs) == 1 and request.inputs[0].suffix not in SOURCES:
+        if request.flags:
+            nvcc_flags.parse(request.flags)
+            notes.append("flags for nvcc have no effect on a program that is built already")
+        return request.inputs[0].resolve()
+    return nvcc.build(
+        request.inputs,
+        arch=arch,
+        flags=request.flags,
+        libcudart_dir=library.library_directory(),
+        on_note=notes.append,
+    )
+
+
+def _result(
+    request: RunRequest, device_name: str, arch: str, device: EmulatedDevice, ended: host.HostResult, notes: list[str]
+) -> RunResult:
+    findings = list(ended.findings)
+    for call in ended.unsupported_calls:
+        findings.append(
+            Finding("runtime call", Severity.WARNING, f"the program called {call}, which this version does not have")
+        )
+    for error in ended.errors:
+        message = error.message if isinstance(error, LanewiseError) else f"a mistake in Lanewise: {error!r}"
+        findings.append(Finding("runtime call", Severity.ERROR, message))
+    if device.records:
+        notes.append(CLOCK_NOTE)
+    notes.extend(device.notes)
+    return RunResult(
+        program=" ".join(str(path) for path in request.inputs),
+        device=device_name,
+        arch=arch,
+        exit_code=-ended.signal if ended.signal else ended.exit_code,
+        launches=tuple(device.records),
+        sources=device.sources,
+        findings=tuple(findings),
+        unsupported=tuple(device.unsupported),
+        notes=tuple(notes),
+    )
