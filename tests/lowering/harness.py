@@ -13,7 +13,7 @@ from instructions import Case, Spec, all_cases, columns, selector_of, width_of
 
 from lanewise.emulator.ir import WARP, Elementwise, Emitter, Value
 from lanewise.emulator.lowering import resolve
-from lanewise.ptx.syntax import Instruction, Integer, Negated, Operand, Register, SubWord
+from lanewise.ptx.syntax import Instruction, Integer, Negated, Operand, PairOperand, Register, SubWord
 
 Array = np.ndarray[Any, Any]
 _DTYPES = {"i1": np.uint8, "i8": np.uint8, "i16": np.uint16, "i32": np.uint32, "i64": np.uint64}
@@ -36,7 +36,10 @@ def instruction_of(case: Case) -> Instruction:
     """The instruction as the parser would give it."""
     opcode, *modifiers = case.name.split(".")
     operands = [_operand(case.results[0], "%d")]
-    operands += [_operand(spec, f"%r{index}") for index, spec in enumerate(case.operands)]
+    if case.results == ("pred", "pred"):
+        operands = [PairOperand(Register("%p"), Register("%q"))]
+    written = [spec for spec in case.operands if not (case.key.startswith("carry.") and spec == "pred")]  # CC.CF
+    operands += [_operand(spec, f"%r{index}") for index, spec in enumerate(written)]
     return Instruction(opcode, tuple(modifiers), tuple(operands))
 
 

@@ -334,7 +334,12 @@ def _half() -> Iterator[Case]:
             yield Case("half.fma", f"fma.rn{extra}.{t}", (t, t, t), (t,))
         for opcode in ("neg", "abs"):
             yield Case(f"half.{opcode}", f"{opcode}.{t}", (t,), (t,))
+    for t, extra in itertools.product(("f16", "bf16"), _modified(_ROUNDINGS)):
+        yield Case("half.add", f"add{extra}.f32.{t}", (t, "f32"), ("f32",), arch=100)
+        yield Case("half.sub", f"sub{extra}.f32.{t}", (t, "f32"), ("f32",), arch=100)
+        yield Case("half.fma", f"fma{extra}.f32.{t}", (t, t, "f32"), ("f32",), arch=100)
     for t in ("f16", "f16x2", "bf16", "bf16x2"):
+        yield Case("half.fma", f"fma.rn.oob.{t}", (t, t, t), (t,))
         ftz = ("", "ftz") if t.startswith("f") else ("",)
         for opcode in ("min", "max"):
             for extra in _modified(ftz, ("", "NaN"), ("", "xorsign.abs")):
