@@ -13,7 +13,7 @@ from fake_backend import FakeBackend
 from lanewise.cudart import library_directory
 from lanewise.cudart.host import HostResult, run_program
 from lanewise.emulator.memory import DeviceMemory
-from lanewise.toolchain import nvcc
+from lanewise.toolchain import nvcc, wheels
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -42,13 +42,11 @@ Runner = Callable[..., Run]
 def run() -> Runner:
     """run(program, *arguments): run it on a fake device of 1 GiB."""
 
-    def run_it(program: Path, *arguments: str, preload: bool = False) -> Run:
+    def run_it(program: Path, *arguments: str) -> Run:
         memory = DeviceMemory(1 << 30)
         backend = FakeBackend(memory)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            result = run_program(
-                program, arguments, memory=memory, backend=backend, stdout=out, stderr=err, preload=preload
-            )
+            result = run_program(program, arguments, memory=memory, backend=backend, stdout=out, stderr=err)
             out.seek(0)
             err.seek(0)
             return Run(result, backend, memory, out.read().decode(), err.read().decode())
@@ -59,6 +57,13 @@ def run() -> Runner:
 def _build(*names: str, flags: tuple[str, ...] = ()) -> Path:
     sources = [PROGRAMS / name for name in names]
     return nvcc.build(sources, arch="sm_90", flags=("-std=c++17", *flags), libcudart_dir=library_directory())
+
+
+@pytest.fixture(scope="session")
+def program_with_rpath() -> Path:
+    """A program whose DT_RPATH names NVIDIA's library, which comes before LD_LIBRARY_PATH."""
+    place = wheels.locate("libcudart").parent
+    return _build("ends.cu", flags=("-Xlinker", f"--disable-new-dtags,-rpath,{place}"))
 
 
 @pytest.fixture(scope="session")

@@ -158,8 +158,9 @@ def test_machine_code_comes_with_the_ptx(run: Runner, ends_program: Path) -> Non
     assert image.machine_code[:4] == b"\x7fELF"
 
 
-def test_preloading(run: Runner, ends_program: Path) -> None:
-    assert run(ends_program, "abort", preload=True).result.connected
+def test_an_rpath_to_another_runtime_library(run: Runner, program_with_rpath: Path) -> None:
+    done = run(program_with_rpath, "abort")
+    assert (done.result.connected, done.result.exit_code) == (True, 134)
 
 
 def test_a_program_without_cuda(run: Runner) -> None:

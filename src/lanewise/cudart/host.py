@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from lanewise.cudart.server import Server
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.errors import UsageError
 from lanewise.records import Finding
+from lanewise.toolchain import elf
 
 _PATIENCE = 1.0  # seconds that processes the program left behind get to end by themselves
 _GRACE = 3.0  # seconds between the ways to end a program after Ctrl-C
@@ -51,12 +53,10 @@ def run_program(
     stdin: int | IO[bytes] | None = None,
     stdout: int | IO[bytes] | None = None,
     stderr: int | IO[bytes] | None = None,
-    preload: bool = False,
 ) -> HostResult:
     """Run a program to its end; its input and output are this process's unless given.
 
-    `env` is the whole environment (default: this process's). `preload` forces our runtime library upon a program whose
-    DT_RPATH would find another one first; it is off by default because sanitizers want to be first.
+    `env` is the whole environment (default: this process's).
 
     UsageError where the file cannot be executed; EnvironmentProblem where our library cannot be built.
     """
@@ -64,7 +64,7 @@ def run_program(
     with Server(backend, memory) as server:
         environment = dict(os.environ if env is None else env)
         _prepend(environment, "LD_LIBRARY_PATH", str(directory))
-        if preload:
+        if _has_rpath(executable):
             _prepend(environment, "LD_PRELOAD", str(directory / library.SONAME))
         environment["LANEWISE_SOCKET"] = str(server.path)
         process = _start([str(executable), *arguments], environment, stdin, stdout, stderr)
@@ -112,14 +112,36 @@ def _start(
 
 
 def _end(process: subprocess.Popen[bytes]) -> int:
-    """After Ctrl-C, which the terminal has sent to the program too: wait, then ask, then insist."""
+    """After Ctrl-C, which a terminal has sent to the program too: wait, then ask, then insist."""
+    if _has_terminal():
+        with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            return process.wait(_GRACE)
     for way in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         process.send_signal(way)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
             return process.wait(_GRACE)
-        except (subprocess.TimeoutExpired, KeyboardInterrupt):
-            continue
     return process.wait()
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+def _has_rpath(executable: Path) -> bool:
+    """Whether a DT_RPATH (not the newer DT_RUNPATH) comes before LD_LIBRARY_PATH and may name another libcudart.
+
+    Our library is then preloaded. Not always: sanitizers want to be first.
+    """
+    try:
+        with open(executable, "rb") as file:
+            program = elf.Elf(file.read())
+        return bool(program.dynamic_strings(elf.DT_RPATH)) and not program.dynamic_strings(elf.DT_RUNPATH)
+    except (OSError, elf.NotElf):
+        return False
 
 
 def _prepend(environment: dict[str, str], name: str, value: str) -> None:
