@@ -1,0 +1,110 @@
+"""Whatever the text, the parser gives a tree or PtxSyntaxError, and soon."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from texts import EVERYTHING, HEAD
+
+from lanewise.errors import PtxSyntaxError
+from lanewise.ptx import parse
+from lanewise.ptx.instructions import explain, lookup
+from lanewise.ptx.syntax import Instruction, PtxModule
+
+FRAGMENTS = [
+    "{", "}", "(", ")", "[", "]", ";", ",", ".", '"', "/*", "*/", "//", "\n", "%", "%r1", "0x", "08", "1" * 40,
+    "1e999", "0f", "-", "!", "((((", "<<", "|", "?", ":", "::", ".u32", ".reg", ".global", ".func", ".entry", "@", "@p", "_",
+    "\0", "\u00e9", "$", "<", ">", "=", ".align", ".version", "WARP_SZ", ".loc 1 1", ".section", ".file", "call", "bra",
+    "<9>",
+]  # fmt: skip
+
+
+def survives(text: str) -> None:
+    """The text is parsed or refused, and each of its instructions is found in the table or explained."""
+    try:
+        module = parse(text)
+    except PtxSyntaxError as error:
+        module = PtxModule(text, (0, 0), "", 64)
+        place = (error.line, error.column)
+    else:
+        place = (1, 1)
+    assert min(place) >= 1
+    for function in module.functions.values():
+        for statement in function.body:
+            if isinstance(statement, Instruction):
+                spec = lookup(statement)
+                if spec is None:
+                    assert explain(statement)
+                else:
+                    assert len(spec.operand_types(statement)) == len(statement.operands)
+
+
+edits = st.lists(
+    st.tuples(
+        st.integers(0, len(EVERYTHING)),
+        st.sampled_from([0, 0, 1, 2, 5, 40]),
+        st.one_of(st.sampled_from(FRAGMENTS), st.just(""), st.characters()),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(edits)
+def test_edited_ptx(changes: list[tuple[int, int, str]]) -> None:
+    text = EVERYTHING
+    for place, deleted, inserted in changes:
+        text = text[:place] + inserted + text[place + deleted :]
+    survives(text)
+
+
+@given(st.integers(0, len(EVERYTHING)))
+def test_truncated_ptx(length: int) -> None:
+    survives(EVERYTHING[:length])
+
+
+@given(st.text(max_size=200))
+def test_any_text(text: str) -> None:
+    survives(text)
+    survives(HEAD + text)
+    survives(f"{HEAD}.entry k() {{ {text} }}")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_shuffled_words(seed: int) -> None:
+    """Tokens of valid PTX in another order."""
+    shuffle = random.Random(seed)
+    words = EVERYTHING.removeprefix(HEAD).split()
+    for _ in range(8):
+        a, b = sorted(shuffle.sample(range(len(words)), 2))
+        words[a], words[b] = words[b], words[a]
+    survives(HEAD + " ".join(words))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".entry k() {" + "{" * 50_000,
+        ".entry k() {" + "a:" * 20_000,
+        ".entry k() {" + "".join(f"a{i}:\n" for i in range(50_000)) + "}",
+        ".entry k() {" + "@" * 100_000,
+        ".entry k() {" + ";" * 100_000 + "}",
+        ".entry k() {" + "{ .reg .b32 x; }" * 10_000 + "}",
+        ".entry k() {" + "".join(f".reg .b32 q{i}_<3>;" for i in range(10_000)) + "}",
+        ".entry k() { a" + ".b" * 100_000 + "; }",
+        ".entry k() { .reg .b32 x; mov.b32 x, 1" + "+1" * 50_000 + "; }",
+        ".entry k(" + ".param .u64 a," * 20_000,
+        ".global .b8 x" + "[4294967296]" * 10_000 + ";",
+        ".global .b8 x[2][2] = " + "{" * 50_000,
+        ".global .u32 x = " + "-" * 100_000,
+        '"' * 200_000,
+        "/" * 200_000,
+        " " * 500_000,
+    ],
+)
+def test_long_and_deep_text_ends(text: str) -> None:
+    survives(HEAD + text)

@@ -1,0 +1,164 @@
+"""Operands and constant expressions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from texts import instructions, kernel
+
+from lanewise.errors import PtxSyntaxError
+from lanewise.ptx.operands import float_value
+from lanewise.ptx.syntax import (
+    Address,
+    Float,
+    Integer,
+    Negated,
+    Operand,
+    PairOperand,
+    Register,
+    Sink,
+    Special,
+    SubWord,
+    Symbol,
+    TensorAddress,
+    VectorOperand,
+)
+
+REGISTERS = ".reg .b32 a, b; .reg .b64 d; .reg .pred p, q; .reg .v4 .f32 v; .reg .v2 .b32 w; .shared .b16 array[4][2];"
+BEFORE = ".global .texref map; .global .samplerref sampler; .global .u64 word;"
+
+
+def operands(text: str) -> tuple[Operand, ...]:
+    return instructions(kernel(f"{REGISTERS}\nx {text};", before=BEFORE))[0].operands
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a", Register("a")),
+        ("_", Sink()),
+        ("!p", Negated(Register("p"))),
+        ("-a", Negated(Register("a"), "-")),
+        ("p|q", PairOperand(Register("p"), Register("q"))),
+        ("_|q", PairOperand(Sink(), Register("q"))),
+        ("p|_", PairOperand(Register("p"), Sink())),
+        ("{a, _, 5}", VectorOperand((Register("a"), Sink(), Integer(5)))),
+        ("v", VectorOperand(tuple(Register(f"v.{c}") for c in "xyzw"))),
+        ("v.z", Register("v.z")),
+        ("v.b", Register("v.z")),
+        ("w.y", Register("w.y")),
+        ("a.b3", SubWord(Register("a"), "b3")),
+        ("a.h10", SubWord(Register("a"), "h10")),
+        ("-a.h1", Negated(SubWord(Register("a"), "h1"), "-")),
+        ("%ctaid.y", Special("%ctaid.y")),
+        ("%laneid", Special("%laneid")),
+        ("%tid", VectorOperand(tuple(Special(f"%tid.{c}") for c in "xyzw"))),
+        ("word", Symbol("word")),
+        ("word+8", Symbol("word", 8)),
+        ("word-8", Symbol("word", -8)),
+        ("array[3]", Symbol("array", 6)),
+        ("[d]", Address(Register("d"))),
+        ("[ d + 4 * 2 ]", Address(Register("d"), 8)),
+        ("[d+-4]", Address(Register("d"), -4)),
+        ("[d-4]", Address(Register("d"), -4)),
+        ("[word+4]", Address(Symbol("word"), 4)),
+        ("[0x40]", Address(None, 64)),
+        ("[d].unified", Address(Register("d"))),
+        ("[map, {a, b}]", TensorAddress(Symbol("map"), (Register("a"), Register("b")))),
+        ("[map, sampler, {a}]", TensorAddress(Symbol("map"), (Register("a"),), Symbol("sampler"))),
+        ("[map, a]", TensorAddress(Symbol("map"), (Register("a"),))),
+        ("{a, b}|p", PairOperand(VectorOperand((Register("a"), Register("b"))), Register("p"))),
+        ("0f3F800000", Float(0x3F800000, 32)),
+        ("0D3ff0000000000000", Float(0x3FF0000000000000, 64)),
+        ("1.0", Float(0x3FF0000000000000, 64)),
+        ("-0f3F800000", Float(0xBF800000, 32)),
+        ("1.0 + 2e0 / 4.0", Float(0x3FF8000000000000, 64)),
+        ("0x10", Integer(16)),
+        ("0b101U", Integer(5)),
+        ("017", Integer(15)),
+        ("-1", Integer(-1)),
+        ("0xFFFFFFFFFFFFFFFF", Integer((1 << 64) - 1)),
+        ("~0", Integer(-1)),
+        ("~0U", Integer((1 << 64) - 1)),
+        ("!7", Integer(0)),
+        ("2 + 3 * 4", Integer(14)),
+        ("(2 + 3) * 4", Integer(20)),
+        ("1 << 4 | 3", Integer(19)),
+        ("-7 / 2", Integer(-3)),
+        ("-7 % 3", Integer(-1)),
+        ("1 ? 2 : 3", Integer(2)),
+        ("5 < 4 || 3 == 3", Integer(1)),
+        ("-1 < 0U", Integer(0)),
+        ("(.s64)0xFFFFFFFFFFFFFFFF >> 60", Integer(-1)),
+        ("0xFFFFFFFFFFFFFFFF >> 60", Integer(15)),
+        ("WARP_SZ * 2", Integer(64)),
+        ("1 << 64", Integer(0)),
+    ],
+)
+def test_operand(text: str, expected: Operand) -> None:
+    assert operands(text) == (expected,)
+    assert operands(f"a, {text}, b") == (Register("a"), expected, Register("b"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1/0",
+        "1%0",
+        "1.0/0.0",
+        "1 + 1.0",
+        "d + 4",
+        "[d + a]",
+        "[5, ]",
+        "{}",
+        "a b",
+        "(a",
+        "v.q",
+        "d[1]",
+        "word[a]",
+        "~a",
+    ],
+)
+def test_no_operand(text: str) -> None:
+    with pytest.raises(PtxSyntaxError):
+        operands(text)
+
+
+def test_what_is_nested_too_deeply_is_an_error_not_a_crash() -> None:
+    for text in ("(" * 5000 + "1" + ")" * 5000, "-" * 5000 + "1", "1" + "?1:1" * 5000):
+        with pytest.raises(PtxSyntaxError, match="levels deep"):
+            operands(text)
+
+
+numbers = st.integers(0, (1 << 63) - 1)
+binary = st.sampled_from(["+", "-", "*", "&", "|", "^", "<", ">", "==", "!=", "<=", ">="])
+expressions = st.recursive(
+    numbers.map(str),
+    lambda inner: st.one_of(
+        st.tuples(inner, binary, inner).map(lambda parts: f"({parts[0]} {parts[1]} {parts[2]})"),
+        inner.map(lambda text: f"(-{text})"),
+        inner.map(lambda text: f"(~{text})"),
+    ),
+    max_leaves=12,
+)
+
+
+@given(expressions)
+def test_constant_expressions_are_those_of_64_bit_integers(text: str) -> None:
+    value = eval(text.replace("(-", "(0-"))  # Python's operators, on parenthesised text, are C's without a width
+    (found,) = operands(text)
+    assert isinstance(found, Integer)
+    if not any(operator in text for operator in "<>=!"):
+        assert (found.value - value) % (1 << 64) == 0
+    assert -(1 << 63) <= found.value < 1 << 64
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=0))
+def test_decimal_floats_are_read_exactly(value: float) -> None:
+    text = repr(value)
+    if "." not in text and "e" not in text:
+        text += ".0"
+    (found,) = operands(text)
+    assert isinstance(found, Float)
+    assert float_value(found) == value
