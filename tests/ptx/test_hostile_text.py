@@ -16,9 +16,9 @@ from lanewise.ptx.syntax import Instruction, PtxModule
 
 FRAGMENTS = [
     "{", "}", "(", ")", "[", "]", ";", ",", ".", '"', "/*", "*/", "//", "\n", "%", "%r1", "0x", "08", "1" * 40,
-    "1e999", "0f", "-", "!", "((((", "<<", "|", "?", ":", "::", ".u32", ".reg", ".global", ".func", ".entry", "@", "@p", "_",
-    "\0", "\u00e9", "$", "<", ">", "=", ".align", ".version", "WARP_SZ", ".loc 1 1", ".section", ".file", "call", "bra",
-    "<9>",
+    "1e999", "0f", "-", "!", "((((", "<<", "|", "?", ":", "::", ".u32", ".reg", ".global", ".func", ".entry", "@", "_",
+    "@p", "\0", "\u00e9", "$", "<", ">", "=", ".align", ".version", "WARP_SZ", ".loc 1 1", ".section", ".file", "call",
+    "bra", "<9>",
 ]  # fmt: skip
 
 

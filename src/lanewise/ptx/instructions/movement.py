@@ -10,33 +10,43 @@ _entry = group("Data movement")
 _move = partial(_entry, elementwise=True)
 _store = partial(_entry, destinations=0)
 
-_HINTS = "EVICT1? EVICT2? HINT?"
 _LOAD_PARAM = "param|param::entry|param::func"
 
 
-def _loads() -> tuple[str, ...]:
-    """Global and generic addresses take hints about the caches; the other spaces do not."""
+def _accesses(start: str, cached: str, more: str, operands: str) -> tuple[str, ...]:
+    """A load or store by global or generic address: a cache operator, or priorities of eviction. Those of the L2 cache
+    are for accesses of 256 bits."""
     return (
-        f"weak? global? ca|cg|cs|lu|cv? {_HINTS} PREFETCH? VEC? MEMORY : V [] POLICY",
-        "weak? const|local|SHARED ca|cg|cs|lu|cv? VEC? MEMORY : V []",
-        "volatile global? PREFETCH? VEC? MEMORY : V []",
-        "volatile SHARED VEC? MEMORY : V []",
-        f"relaxed|acquire SCOPE global? {_HINTS} PREFETCH? VEC? MEMORY : V [] POLICY",
-        "relaxed|acquire SCOPE SHARED VEC? MEMORY : V []",
-        "mmio relaxed sys global? MEMORY : V []",
+        f"{start} global? {cached} HINT? {more} VEC? MEMORY : {operands} POLICY",
+        f"{start} global? EVICT1 HINT? {more} VEC? MEMORY : {operands} POLICY",
+        f"{start} global? EVICT1? EVICT2 HINT? {more} v8 b32|u32|s32|f32 : {operands} POLICY",
+        f"{start} global? EVICT1? EVICT2 HINT? {more} v4 b64|u64|s64|f64 : {operands} POLICY",
     )
 
 
-def _stores() -> tuple[str, ...]:
-    return (
-        f"weak? global? wb|cg|cs|wt? {_HINTS} VEC? MEMORY : [] V POLICY",
-        "weak? local|SHARED wb|cg|cs|wt? VEC? MEMORY : [] V",
-        "volatile global|SHARED? VEC? MEMORY : [] V",
-        f"relaxed|release SCOPE global? {_HINTS} VEC? MEMORY : [] V POLICY",
-        "relaxed|release SCOPE SHARED VEC? MEMORY : [] V",
-        "mmio relaxed sys global? MEMORY : [] V",
-    )
-
+_LOADS = (
+    *_accesses("weak?", "ca|cg|cs|lu|cv?", "PREFETCH?", "V []"),
+    *_accesses("relaxed|acquire SCOPE", "", "PREFETCH?", "V []"),
+    "weak? const|local|SHARED ca|cg|cs|lu|cv? VEC? MEMORY : V []",
+    "volatile global? PREFETCH? VEC? MEMORY : V []",
+    "volatile SHARED VEC? MEMORY : V []",
+    "relaxed|acquire SCOPE SHARED VEC? MEMORY : V []",
+    "mmio relaxed sys global? MEMORY : V []",
+)
+_STORES = (
+    *_accesses("weak?", "wb|cg|cs|wt?", "", "[] V"),
+    *_accesses("relaxed|release SCOPE", "", "", "[] V"),
+    "weak? local|SHARED wb|cg|cs|wt? VEC? MEMORY : [] V",
+    "volatile global|SHARED? VEC? MEMORY : [] V",
+    "relaxed|release SCOPE SHARED VEC? MEMORY : [] V",
+    "mmio relaxed sys global? MEMORY : [] V",
+)
+_READ_ONLY_LOADS = (
+    "ca|cg|cs? HINT? PREFETCH? VEC? MEMORY : V [] POLICY",
+    "EVICT1 HINT? PREFETCH? VEC? MEMORY : V [] POLICY",
+    "EVICT1? EVICT2 HINT? PREFETCH? v8 b32|u32|s32|f32 : V [] POLICY",
+    "EVICT1? EVICT2 HINT? PREFETCH? v4 b64|u64|s64|f64 : V [] POLICY",
+)
 
 _SPACES = "const|global|local|SHARED|param|param::entry"
 _NO_MULTIMEM = "multimem addresses (several GPUs at once) are not run yet"
@@ -55,7 +65,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "v2|v4 BITS|INT|f32|f64 : V V",
         reason="moves of whole vectors are not run yet",
     ),
-    _entry("ld", "9.7.9.8", "Load", "memory.load", *_loads()),
+    _entry("ld", "9.7.9.8", "Load", "memory.load", *_LOADS),
     _entry(
         "ld.param",
         "9.7.9.8",
@@ -70,10 +80,10 @@ SPECS: tuple[InstructionSpec, ...] = (
         "9.7.9.9",
         "Load through the read-only path",
         "memory.load",
-        f"ca|cg|cs? {_HINTS} PREFETCH? VEC? MEMORY : V [] POLICY",
+        *_READ_ONLY_LOADS,
     ),
     _entry("ldu", "9.7.9.10", "Load, the same address in all lanes", "memory.load", "global? v2|v4? MEMORY : V []"),
-    _store("st", "9.7.9.11", "Store", "memory.store", *_stores()),
+    _store("st", "9.7.9.11", "Store", "memory.store", *_STORES),
     _store(
         "st.param",
         "9.7.9.11",

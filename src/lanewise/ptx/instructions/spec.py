@@ -92,21 +92,25 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Slot:
+class Slot:
+    """One modifier of a form: the words it may be."""
+
     words: frozenset[str]
     optional: bool
 
 
-def _parse_slot(text: str) -> _Slot:
+def _parse_slot(text: str) -> Slot:
     optional = text.endswith("?")
     words: set[str] = set()
     for word in text.removesuffix("?").split("|"):
         words.update(SETS[word].split("|") if word in SETS else [word])
-    return _Slot(frozenset(words), optional)
+    return Slot(frozenset(words), optional)
 
 
 @dataclass(frozen=True, slots=True)
-class _OperandPattern:
+class OperandPattern:
+    """One operand of a form. `type` is a PTX type or one of the words at the top of this file."""
+
     type: str
     kind: str  # value, pair (second part optional), both (of a pair), vector, maybe-vector, address, code
     optional: bool
@@ -141,28 +145,28 @@ class _OperandPattern:
 
 
 def _is_width_of_access(count: int, modifiers: tuple[str, ...]) -> bool:
-    """Vectors are accessed in at most 128 bits, or in 256 (of 32- or 64-bit elements) in global memory."""
+    """Vectors are accessed in at most 128 bits and four elements, or in 256 bits (eight of 32 or four of 64) in global
+    memory."""
     element = next((TYPE_BITS[word] for word in reversed(modifiers) if word in TYPE_BITS), 0)
-    bits = count * element
-    narrow = any(word.startswith(("shared", "local", "const", "param")) for word in modifiers)
-    return bits <= 128 or (bits == 256 and element in (32, 64) and not narrow)
+    narrow = any(word.startswith(("shared", "local", "const", "param", "volatile")) for word in modifiers)
+    return (count * element <= 128 and count <= 4) or ((count, element) in ((8, 32), (4, 64)) and not narrow)
 
 
-def _parse_operand(text: str) -> _OperandPattern:
+def _parse_operand(text: str) -> OperandPattern:
     optional = text.endswith("?")
     text = text.removesuffix("?")
     if text == "[]":
-        return _OperandPattern("u64", "address", optional)
+        return OperandPattern("u64", "address", optional)
     if text == "&":
-        return _OperandPattern("u64", "code", optional)
+        return OperandPattern("u64", "code", optional)
     if text == "{}":
-        return _OperandPattern("PART", "vector", optional)
+        return OperandPattern("PART", "vector", optional)
     if text == "V":
-        return _OperandPattern("T", "maybe-vector", optional)
+        return OperandPattern("T", "maybe-vector", optional)
     if "+" in text:
-        return _OperandPattern(text.partition("+")[0], "both", optional)
+        return OperandPattern(text.partition("+")[0], "both", optional)
     first, _, second = text.partition("|")
-    return _OperandPattern(first, "pair" if second else "value", optional)
+    return OperandPattern(first, "pair" if second else "value", optional)
 
 
 def _wider(ptx_type: str) -> str:
@@ -176,11 +180,11 @@ class Form:
     text: str
 
     @cached_property
-    def slots(self) -> tuple[_Slot, ...]:
+    def slots(self) -> tuple[Slot, ...]:
         return tuple(_parse_slot(word) for word in _split(self.text)[0].split())
 
     @cached_property
-    def _operands(self) -> tuple[_OperandPattern, ...]:
+    def operands(self) -> tuple[OperandPattern, ...]:
         return tuple(_parse_operand(word) for word in self._operand_text.split() if word != "...")
 
     @property
@@ -206,8 +210,8 @@ class Form:
             free.remove(index)
         return all(slots[index].optional for index in free)
 
-    def _expected(self, instruction: Instruction) -> tuple[_OperandPattern, ...]:
-        patterns = self._operands
+    def _expected(self, instruction: Instruction) -> tuple[OperandPattern, ...]:
+        patterns = self.operands
         if patterns and patterns[-1].type == "POLICY":
             return patterns if _HINT in instruction.modifiers else patterns[:-1]
         return patterns
@@ -229,7 +233,7 @@ class Form:
         named = instruction.types
         found: list[str] = []
         for index, operand in enumerate(instruction.operands):
-            text = self._operands[index].type if index < len(self._operands) else "b32"
+            text = self.operands[index].type if index < len(self.operands) else "b32"
             if text == "T":
                 text = named[-1]
             elif text == "W":

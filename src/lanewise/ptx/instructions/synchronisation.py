@@ -12,25 +12,39 @@ _warp = partial(group("Warp-level operations"), convergence="warp")
 _mbarrier = partial(group("Memory barriers (mbarrier)"), reason="mbarrier objects are not run yet")
 _cluster = partial(group("Clusters and dependent grids"), destinations=0)
 
-_ATOM = "relaxed|acquire|release|acq_rel? SCOPE? global|SHARED?"
-_RED = "relaxed|release? SCOPE? global|SHARED?"
 _NO_VECTOR_ATOMICS = "atomics on vectors are not run yet"
 _NO_CLUSTER = "clusters of blocks are not run yet"
 _REMOVED = "it was removed from PTX for sm_70 and newer; use the .sync form"
 
-# Operation and type of atom and red alike.
+# Operations and types of atom and red alike.
 _REDUCTIONS = (
-    "and|or|xor HINT? b32|b64",
-    "add HINT? u32|s32|u64|s64|f32|f64",
-    "inc|dec HINT? u32",
-    "min|max HINT? u32|s32|u64|s64",
-    "add noftz HINT? HALF|PACKED",
+    ("and|or|xor", "b32|b64"),
+    ("add", "u32|s32|u64|f32|f64"),
+    ("inc|dec", "u32"),
+    ("min|max", "u32|s32|u64|s64"),
+    ("add noftz", "HALF|PACKED"),
 )
 _VECTOR_REDUCTIONS = (
     "add HINT? v2|v4 f32",
     "add|min|max noftz HINT? v2|v4|v8 HALF",
     "add|min|max noftz HINT? v2|v4 PACKED",
 )
+_ATOM = "relaxed|acquire|release|acq_rel? SCOPE?"
+_RED = "relaxed|release? SCOPE?"
+
+
+def _atomics(start: str, operations: tuple[tuple[str, str], ...], operands: str) -> tuple[str, ...]:
+    """Forms for global and generic addresses, which take hints for the cache, and for shared memory."""
+    return tuple(
+        form
+        for operation, types in operations
+        for form in (
+            f"{start} global? {operation} HINT? {types} : {operands} POLICY",
+            f"{start} SHARED {operation} {types} : {operands}",
+        )
+    )
+
+
 _MBARRIER = "release|relaxed? cta|cluster? SHARED? b64"
 
 SPECS: tuple[InstructionSpec, ...] = (
@@ -105,16 +119,15 @@ SPECS: tuple[InstructionSpec, ...] = (
         "9.7.13.5",
         "Atomic operation",
         "atomics.atom",
-        *(f"{_ATOM} {operation} : T [] T POLICY" for operation in _REDUCTIONS),
-        f"{_ATOM} exch HINT? b32|b64|b128 : T [] T POLICY",
-        f"{_ATOM} cas b16|b32|b64|b128 : T [] T T",
+        *_atomics(_ATOM, (*_REDUCTIONS, ("exch", "b32|b64|b128")), "T [] T"),
+        f"{_ATOM} global|SHARED? cas b16|b32|b64|b128 : T [] T T",
     ),
     _atomic(
         "atom",
         "9.7.13.5",
         "Atomic operation on a vector",
         None,
-        *(f"{_ATOM} {operation} : V [] V POLICY" for operation in _VECTOR_REDUCTIONS),
+        *(f"{_ATOM} global? {operation} : V [] V POLICY" for operation in _VECTOR_REDUCTIONS),
         reason=_NO_VECTOR_ATOMICS,
     ),
     _atomic(
@@ -122,7 +135,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "9.7.13.6",
         "Reduction in memory",
         "atomics.red",
-        *(f"{_RED} {operation} : [] T POLICY" for operation in _REDUCTIONS),
+        *_atomics(_RED, _REDUCTIONS, "[] T"),
         destinations=0,
     ),
     _atomic(
@@ -130,7 +143,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "9.7.13.6",
         "Reduction of a vector in memory",
         None,
-        *(f"{_RED} {operation} : [] V POLICY" for operation in _VECTOR_REDUCTIONS),
+        *(f"{_RED} global? {operation} : [] V POLICY" for operation in _VECTOR_REDUCTIONS),
         destinations=0,
         reason=_NO_VECTOR_ATOMICS,
     ),

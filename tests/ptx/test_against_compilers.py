@@ -1,0 +1,204 @@
+"""The table and the parser against NVIDIA's own: what ptxas accepts, and what NVRTC writes."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from texts import EVERYTHING
+
+from lanewise.ptx import function_register_type, parse
+from lanewise.ptx.instructions import TABLE, InstructionSpec, explain, lookup
+from lanewise.ptx.instructions.spec import Form, OperandPattern
+from lanewise.ptx.syntax import TYPE_BITS, Instruction, Register
+from lanewise.toolchain import nvrtc, wheels
+
+pytest.importorskip("cuda.bindings.nvrtc", reason="the compilers are published for Linux and Windows only")
+
+DECLARATIONS = """.version 9.0
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 q) {
+.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .b128 %q<9>; .reg .f32 %f<9>; .reg .f64 %g<9>;
+.shared .align 16 .b8 buffer[64];
+"""
+FIRST_LINE = DECLARATIONS.count("\n") + 1
+BY_WIDTH = {1: "%p", 8: "%h", 16: "%h", 32: "%r", 64: "%d", 128: "%q"}
+
+# Entries whose operands are parameters, labels or numbers with a meaning of their own.
+SPECIAL = {"ld.param", "st.param", "bra", "brx.idx", "call", "lop3", "discard", "applypriority", "pmevent"}
+
+# What the PTX ISA has and ptxas 13.0 has not, has only in another order of modifiers, or only with 32-bit addresses.
+NOT_IN_PTXAS = re.compile(
+    r"mad\.cc\.|cvt\.sat\.[su]\d+\.[su]\d+ |cvt\.rn\.satfinite.*\.bf16x2 |bar.*\.cta|cvta.*\.u32 "
+)
+
+
+def register(ptx_type: str, number: int) -> str:
+    prefix = {"f32": "%f", "f64": "%g"}.get(ptx_type) or BY_WIDTH[TYPE_BITS[ptx_type]]
+    return f"{prefix}{number}"
+
+
+def vector(ptx_type: str, count: int) -> str:
+    return "{" + ", ".join(register(ptx_type, number) for number in range(count)) + "}"
+
+
+def operand(pattern: OperandPattern, number: int, modifiers: list[str], choose: random.Random) -> str | None:
+    """An operand that fits a pattern; None where the form cannot be written so."""
+    types = [modifier for modifier in modifiers if modifier in TYPE_BITS]
+    named = {"T": types[-1:], "T0": types[:1], "T1": types[1:2], "T2": types[2:3]}.get(pattern.type, [pattern.type])
+    if pattern.kind == "address":
+        return "[buffer]" if any(modifier.startswith("shared") for modifier in modifiers) else "[%d1]"
+    if pattern.type == "PART":
+        return vector("b32", 2) if types[-1] == "b64" else None
+    if pattern.type == "W":
+        named = [f"{types[-1][0]}{2 * TYPE_BITS[types[-1]]}"]
+    if pattern.type == "POLICY":
+        return "%d3" if "L2::cache_hint" in modifiers else ""
+    count = next((int(modifier[1]) for modifier in modifiers if modifier in ("v2", "v4", "v8")), 1)
+    if pattern.kind == "maybe-vector" and count > 1:
+        if count * TYPE_BITS[named[0]] > 128 or count > 4:
+            return None
+        return vector(named[0], count)
+    if pattern.kind == "both" or (pattern.kind == "pair" and choose.random() < 0.5):
+        return f"{register(named[0], number)}|%p7"
+    return register(named[0], number)
+
+
+def write(spec: InstructionSpec, form: Form, choose: random.Random) -> str | None:
+    """One instruction of a form, its modifiers drawn at random."""
+    modifiers = [choose.choice(sorted(slot.words)) for slot in form.slots if not slot.optional or choose.random() < 0.4]
+    operands: list[str] = []
+    for number, pattern in enumerate(form.operands):
+        if pattern.optional and choose.random() < 0.5:
+            break
+        text = operand(pattern, number, modifiers, choose)
+        if text is None:
+            return None
+        operands += [text] if text else []
+    if spec.lowering and spec.lowering.startswith("barrier."):
+        operands = [{"%r0": "1", "%r1": "64", "%r2": "64"}.get(text, text) for text in operands]
+        if "red" in spec.opcode:
+            operands = [register("pred" if "pred" in modifiers else "u32", 5), "1", *operands[2:]]
+    return f"{'.'.join([spec.word, *modifiers])} {', '.join(operands)};"
+
+
+def lines_with_errors(lines: list[str]) -> dict[int, str]:
+    """What ptxas says of each line that it refuses. It reports them in several passes, so ask until it is content."""
+    ptxas = wheels.locate("ptxas")
+    source = Path("module.ptx")
+    refused: dict[int, str] = {}
+    while True:
+        left = [index for index in range(len(lines)) if index not in refused]
+        source.write_text(DECLARATIONS + "\n".join(lines[index] for index in left) + "\nret;\n}\n")
+        command = [str(ptxas), "-arch", "sm_100a", "-O0", str(source), "-o", "/dev/null"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        found = re.findall(r"line (\d+); (?:error|fatal)\s*: (.*)", done.stderr)
+        new = {left[int(line) - FIRST_LINE]: text for line, text in found if 0 <= int(line) - FIRST_LINE < len(left)}
+        if not new:
+            assert done.returncode == 0, done.stderr
+            return refused
+        refused.update(new)
+
+
+def test_ptxas_accepts_the_forms_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Instructions drawn from the forms of all that is supported are PTX to ptxas too."""
+    monkeypatch.chdir(tmp_path)
+    choose = random.Random(1)
+    drawn: dict[str, None] = {}
+    for spec in TABLE:
+        if spec.lowering is None or spec.opcode in SPECIAL:
+            continue
+        for form in spec.forms:
+            for _ in range(6):
+                text = write(spec, form, choose)
+                if text is not None and not NOT_IN_PTXAS.match(text):
+                    drawn[text] = None
+    lines = list(drawn)
+    assert len(lines) > 900
+    module = parse(DECLARATIONS + "\n".join(lines) + "\nret;\n}\n")
+    written = [ins for ins in module.functions["k"].body if isinstance(ins, Instruction)]
+    unknown = [line for line, ins in zip(lines, written, strict=False) if lookup(ins) is None]
+    assert not unknown
+    refused = lines_with_errors(lines)
+    assert not {lines[index]: text for index, text in refused.items()}
+
+
+def test_ptxas_accepts_the_text_that_the_parser_is_tested_with(tmp_path: Path) -> None:
+    source = tmp_path / "module.ptx"
+    source.write_text(EVERYTHING)
+    command = [str(wheels.locate("ptxas")), "-arch", "sm_90", "-c", str(source), "-o", "/dev/null"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+SOURCE = r"""
+#include <cuda_fp16.h>
+#include <cooperative_groups.h>
+#include <cuda/atomic>
+namespace groups = cooperative_groups;
+__constant__ float weights[4] = {1, 2, 3, 4};
+__device__ int shared_by_all = 7;
+__device__ int* pointer = &shared_by_all;
+struct Pair { char a; double b; };
+__device__ __noinline__ int recurse(int n) { return n < 2 ? n : recurse(n - 1) + recurse(n - 2); }
+__device__ int twice(int x) { return 2 * x; }
+__device__ int thrice(int x) { return 3 * x; }
+__device__ int (*table[2])(int) = {twice, thrice};
+extern "C" __global__ void __launch_bounds__(256, 2)
+mixed(float* out, const Pair pair, int n, cuda::atomic<int, cuda::thread_scope_device>* counter)
+{
+    __shared__ float tile[256];
+    extern __shared__ double dynamic[];
+    auto block = groups::this_thread_block();
+    auto warp = groups::tiled_partition<32>(block);
+    tile[threadIdx.x] = out[threadIdx.x] * weights[threadIdx.x & 3];
+    block.sync();
+    float x = warp.shfl_xor(tile[255 - threadIdx.x], 4);
+    counter->fetch_add(1, cuda::memory_order_acq_rel);
+    dynamic[threadIdx.x] = pair.b;
+    if (n > 3) printf("%f %d\n", x, n);
+    __half2 h = __float2half2_rn(x);
+    h = __hfma2(h, h, h);
+    float local[20];
+    for (int i = 0; i < 20; i++) local[(i * n) % 20] = sinf(x) * i;
+    unsigned long long product = (unsigned long long)n * clock64();
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p bra SKIP; trap; SKIP: }" ::"r"(n));
+    out[n] = local[n % 20] + recurse(n) + table[n & 1](n) + __low2float(h) + *pointer + __popcll(product);
+    out[n + 1] = powf(x, 2.2f);
+    switch (n) {
+    case 0: out[0] = __fdividef(x, 3); break;
+    case 1: out[1] = __ballot_sync(~0u, n > 1); break;
+    case 2: out[2] = __match_any_sync(~0u, n); break;
+    case 3: out[3] = __vabsdiffu4(n, 7); break;
+    case 4: out[4] = atomicCAS((int*)out, n, 5); break;
+    case 5: out[5] = __dp4a(n, n, n); break;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("options", [["-lineinfo"], ["-G"], ["-use_fast_math"]])
+def test_what_the_compiler_writes_is_known(options: list[str]) -> None:
+    module = parse(nvrtc.compile_source(SOURCE, arch="sm_90", options=options, name="mixed.cu"))
+    known = 0
+    for function in module.functions.values():
+        for statement in function.body:
+            if not isinstance(statement, Instruction):
+                continue
+            spec = lookup(statement)
+            assert spec is not None, explain(statement)
+            assert spec.lowering is not None, statement.name
+            known += 1
+            for register_, ptx_type in zip(statement.operands, spec.operand_types(statement), strict=True):
+                if isinstance(register_, Register) and spec.elementwise:
+                    declared = function_register_type(function, register_.name)
+                    assert declared is not None
+                    assert TYPE_BITS[declared] == TYPE_BITS[ptx_type] or TYPE_BITS[ptx_type] == 8, statement.name
+    assert known > 200
+    sources = [ins.source for ins in module.functions["mixed"].body if isinstance(ins, Instruction) and ins.source]
+    if options != ["-use_fast_math"]:
+        assert any(source.outermost.file.endswith("mixed.cu") for source in sources)
