@@ -149,7 +149,7 @@ class FunctionParser:
                     values.append(value.value)
                 function.directives[token.text[1:]] = tuple(values)
             cursor.done()
-            pragma = cursor.tokens[-2].kind == "string" and self.code[stop : stop + 1] == ";"
+            pragma = len(cursor.tokens) > 1 and cursor.tokens[-2].kind == "string" and self.code[stop : stop + 1] == ";"
             if not pragma:
                 return stop
             following = [place for place in (self.code.find(c, stop + 1) for c in "{;") if place >= 0]

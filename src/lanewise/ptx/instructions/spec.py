@@ -148,7 +148,7 @@ def _is_width_of_access(count: int, modifiers: tuple[str, ...]) -> bool:
     """Vectors are accessed in at most 128 bits and four elements, or in 256 bits (eight of 32 or four of 64) in global
     memory."""
     element = next((TYPE_BITS[word] for word in reversed(modifiers) if word in TYPE_BITS), 0)
-    narrow = any(word.startswith(("shared", "local", "const", "param", "volatile")) for word in modifiers)
+    narrow = any(word.startswith(("shared", "local", "const", "param")) for word in modifiers)
     return (count * element <= 128 and count <= 4) or ((count, element) in ((8, 32), (4, 64)) and not narrow)
 
 

@@ -107,7 +107,6 @@ SPECS: tuple[InstructionSpec, ...] = (
         "Fence between kinds of memory access",
         None,
         "async global|SHARED? :",
-        "async::global|async::shared::cta|async::shared::cluster :",
         "tensormap::generic release SCOPE :",
         "tensormap::generic acquire SCOPE : [] u32",
         "async::generic acquire sync_restrict::shared::cluster cluster :",
