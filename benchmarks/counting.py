@@ -22,7 +22,7 @@ FUNCTIONS = {
     "lw_sectors": ("i32", "i64", ", i32 4"),
     "lw_pattern": ("i64", "i64", ", i32 4"),
     "lw_wavefronts": ("i32", "i32", ", i32 4, i1 true"),
-    "lw_atomic_lanes": ("i32", "i32", ""),
+    "lw_atomic_lanes": ("i32", "i32", ", i32 4"),
     "lw_local_sectors": ("i32", "i32", ", i32 4"),
 }
 

@@ -42,7 +42,7 @@ class Compiled(NamedTuple):
 
     sectors: Callable[[list[int], int, int], int]
     wavefronts: Callable[[list[int], int, int, bool], int]
-    atomic_lanes: Callable[[list[int], int], int]
+    atomic_lanes: Callable[[list[int], int, int], int]
     local_sectors: Callable[[list[int], int, int], int]
     pattern: Callable[[list[int], int, int], int]
     engine: object  # owns the machine code
@@ -68,7 +68,7 @@ def compiled() -> Compiled:
     wrappers = (
         wrapper("lw_sectors", "i32", "i64", "i32 %bytes"),
         wrapper("lw_wavefronts", "i32", "i32", "i32 %bytes, i1 %is_load"),
-        wrapper("lw_atomic_lanes", "i32", "i32", ""),
+        wrapper("lw_atomic_lanes", "i32", "i32", "i32 %bytes"),
         wrapper("lw_local_sectors", "i32", "i32", "i32 %bytes"),
         wrapper("lw_pattern", "i64", "i64", "i32 %bytes"),
     )
@@ -95,7 +95,7 @@ def compiled() -> Compiled:
     return Compiled(
         sectors=callable_of("lw_sectors", i32, i32),
         wavefronts=callable_of("lw_wavefronts", i32, i32, ctypes.c_bool),
-        atomic_lanes=callable_of("lw_atomic_lanes", i32),
+        atomic_lanes=callable_of("lw_atomic_lanes", i32, i32),
         local_sectors=callable_of("lw_local_sectors", i32, i32),
         pattern=callable_of("lw_pattern", i64, i32),
         engine=engine,
@@ -113,7 +113,8 @@ def check_shared(compiled: Compiled, offsets: list[int], mask: int, width: int) 
     for kind in (AccessKind.LOAD, AccessKind.STORE):
         expected = banks.wavefronts(offsets, mask, width, kind)
         assert compiled.wavefronts(offsets, mask, width, kind is AccessKind.LOAD) == expected
-    assert compiled.atomic_lanes(offsets, mask) == banks.atomic_lanes(offsets, mask)
+    if width <= 8:
+        assert compiled.atomic_lanes(offsets, mask, width) == banks.atomic_lanes(offsets, mask, width)
     assert compiled.local_sectors(offsets, mask, width) == coalescing.local_sectors(offsets, mask, width)
 
 

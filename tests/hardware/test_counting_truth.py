@@ -66,7 +66,7 @@ def test_integer_atomics_on_shared_memory(row: list) -> None:  # type: ignore[ty
 @pytest.mark.parametrize("name", sorted({row[0] for row in rows("atoms_float", opcode="ATOMS")}))
 def test_float_atomics_on_shared_memory(name: str) -> None:
     case = parse(name)
-    loop = banks.compare_and_swap(case.offsets, case.mask)
+    loop = banks.compare_and_swap(case.offsets, case.mask, case.width)
     load, swap = (next(row[2:] for row in ROWS if row[0] == name and row[1].startswith(op)) for op in ("LDS", "ATOMS"))
     assert [loop.rounds, loop.threads, loop.load_wavefronts] == load[:3]
     assert [loop.rounds, loop.threads, loop.swap_wavefronts, loop.swap_wavefronts] == swap

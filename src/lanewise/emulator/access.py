@@ -415,7 +415,8 @@ def _atomic_variants(text: str) -> str:
         for used in ("lw_count_shared", "lw_touch_shared", "lw_touch_generic"):
             body = body.replace(f"@{used}(", f"@{used}_atomic(")
         result += body.replace(
-            "@lw_wavefronts(<32 x i32> %o, i32 %m, i32 %bytes, i1 %load)", "@lw_atomic_lanes(<32 x i32> %o, i32 %m)"
+            "@lw_wavefronts(<32 x i32> %o, i32 %m, i32 %bytes, i1 %load)",
+            "@lw_atomic_lanes(<32 x i32> %o, i32 %m, i32 %bytes)",
         )
     return result
 

@@ -7,7 +7,8 @@ accesses are naturally aligned. Everything is portable LLVM: shuffles, compariso
 - `i32 @lw_sectors(<32 x i64> addresses, i32 mask, i32 bytes)`: distinct 32-byte sectors; `bytes` up to 32.
 - `i32 @lw_wavefronts(<32 x i32> offsets, i32 mask, i32 bytes, i1 is_load)`: wavefronts of a load or store of shared
   memory; `bytes` up to 16, offsets below 256 KiB.
-- `i32 @lw_atomic_lanes(<32 x i32> offsets, i32 mask)`: wavefronts of an integer atomic on shared memory.
+- `i32 @lw_atomic_lanes(<32 x i32> offsets, i32 mask, i32 bytes)`: wavefronts of an atomic on shared memory that is one
+  machine instruction (4 or 8 bytes).
 - `i32 @lw_local_sectors(<32 x i32> offsets, i32 mask, i32 bytes)`: sectors of an access to local memory; offsets are
   within each thread's local memory, below 2 GiB.
 - `i64 @lw_pattern(<32 x i64> addresses, i32 mask, i32 bytes)`: in the low 3 bits a key of `PATTERN_CODES` (0: no lane),
@@ -297,19 +298,18 @@ compare:                                          ; do neighbouring phases of a 
   %d2 = icmp ne <32 x i32> %a, %n2
   %d1m = bitcast <32 x i1> %d1 to i32
   %d2m = bitcast <32 x i1> %d2 to i32
-  %off = xor i32 %mask, -1
-  %u1 = lshr i32 %off, 1
+  %u1 = lshr i32 %mask, 1
   %u1k = and i32 %u1, 1431655765
-  %v1 = shl i32 %off, 1
+  %v1 = shl i32 %mask, 1
   %v1k = and i32 %v1, -1431655766
-  %u2 = lshr i32 %off, 2
+  %u2 = lshr i32 %mask, 2
   %u2k = and i32 %u2, 858993459
-  %v2 = shl i32 %off, 2
+  %v2 = shl i32 %mask, 2
   %v2k = and i32 %v2, -858993460
-  %lone1 = or i32 %u1k, %v1k                      ; lanes whose partner is off
-  %lone2 = or i32 %u2k, %v2k
-  %bad1 = or i32 %d1m, %lone1
-  %bad2 = or i32 %d2m, %lone2
+  %both1 = or i32 %u1k, %v1k                      ; lanes whose partner is on
+  %both2 = or i32 %u2k, %v2k
+  %bad1 = and i32 %d1m, %both1
+  %bad2 = and i32 %d2m, %both2
   %on1 = and i32 %bad1, %mask
   %on2 = and i32 %bad2, %mask
   %ok1 = icmp eq i32 %on1, 0
@@ -443,10 +443,15 @@ count:
 }}"""
 
 
-_ATOMIC_LANES = f"""define internal i32 @lw_atomic_lanes(<32 x i32> %a, i32 %mask) {_ATTRIBUTES} {{
+_ATOMIC_LANES = f"""define internal i32 @lw_atomic_lanes(<32 x i32> %a, i32 %mask, i32 %bytes) {_ATTRIBUTES} {{
+  %wide = icmp ugt i32 %bytes, 4                  ; 8 bytes go by halves of the warp, over 16 pairs of banks
   %word = lshr <32 x i32> %a, splat (i32 2)
+  %pair = lshr <32 x i32> %a, splat (i32 3)
   %bank = and <32 x i32> %word, splat (i32 31)
-  %bank8 = trunc <32 x i32> %bank to <32 x i8>
+  %low = and <32 x i32> %pair, splat (i32 15)
+  %double = or <32 x i32> %low, {_constant("i32", (lane & 16 for lane in _LANES))}
+  %place = select i1 %wide, <32 x i32> %double, <32 x i32> %bank
+  %bank8 = trunc <32 x i32> %place to <32 x i8>
   %on = bitcast i32 %mask to <32 x i1>
   %slot = select <32 x i1> %on, <32 x i8> %bank8, <32 x i8> splat (i8 32)
   %seen = call <32 x i8> @lw_histogram(<32 x i8> %slot)
@@ -457,7 +462,9 @@ _ATOMIC_LANES = f"""define internal i32 @lw_atomic_lanes(<32 x i32> %a, i32 %mas
   %x23 = select i1 %g23, i32 %q2, i32 %q3
   %gx = icmp ugt i32 %x01, %x23
   %most = select i1 %gx, i32 %x01, i32 %x23
-  ret i32 %most
+  %both = add i32 %x01, %x23
+  %lanes = select i1 %wide, i32 %both, i32 %most
+  ret i32 %lanes
 }}"""
 
 
