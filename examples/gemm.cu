@@ -68,11 +68,13 @@ __global__ void gemm_registers(const float* A, const float* B, float* C, int n) 
     int row0 = blockIdx.y * BLOCK, col0 = blockIdx.x * BLOCK;
     float sum[PART][PART] = {};
     for (int k0 = 0; k0 < n; k0 += DEPTH) {
-        for (int i = threadIdx.x; i < BLOCK * DEPTH; i += 256) {
+        for (int step = 0; step < BLOCK * DEPTH / 256; step++) {
+            int i = step * 256 + threadIdx.x;
             int row = row0 + i / DEPTH, k = k0 + i % DEPTH;
             tile_a[i % DEPTH][i / DEPTH] = row < n && k < n ? A[row * n + k] : 0;
         }
-        for (int i = threadIdx.x; i < BLOCK * DEPTH; i += 256) {
+        for (int step = 0; step < BLOCK * DEPTH / 256; step++) {
+            int i = step * 256 + threadIdx.x;
             int k = k0 + i / BLOCK, col = col0 + i % BLOCK;
             tile_b[i / BLOCK][i % BLOCK] = k < n && col < n ? B[k * n + col] : 0;
         }
