@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from example_runs import EXAMPLES
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 SOURCES = sorted(EXAMPLES.rglob("*.cu"))
 
 
