@@ -10,7 +10,9 @@ import pytest
 from lanewise.hardware import capability, device
 from lanewise.hardware.occupancy import BLOCKS, REGISTERS, SHARED_MEMORY, WARPS, occupancy, shared_limit
 
-LAUNCHES = json.loads((Path(__file__).parents[1] / "truth" / "h200_occupancy.json").read_text())["launches"]
+TRUTH = Path(__file__).parents[1] / "truth"
+LAUNCHES = json.loads((TRUTH / "h200_occupancy.json").read_text())["launches"]
+CARVEOUTS = json.loads((TRUTH / "h200_carveouts.json").read_text())
 H200 = device.load("h200")
 
 
@@ -63,6 +65,25 @@ def test_limits(capability_text: str, threads: int, registers: int, shared: int,
     assert {resource: limits[resource] for resource in expected} == expected
     assert found.active_blocks == min(limits.values())
     assert set(found.binding) == {resource for resource, blocks in limits.items() if blocks == found.active_blocks}
+
+
+@pytest.mark.parametrize("row", CARVEOUTS["rows"], ids=lambda row: f"{row[0]} threads, {row[1]} registers")
+def test_the_carveout_of_the_driver_never_costs_a_block(row: list) -> None:  # type: ignore[type-arg]
+    threads, registers, sizes, blocks = row
+    for shared, carveout, by_shared in zip(CARVEOUTS["dynamic_shared"], sizes, blocks, strict=True):
+        assert carveout in H200.limits.shared_carveouts
+        assert shared_limit(H200.limits, shared, carveout) == by_shared
+        chosen, largest = (
+            occupancy(
+                H200,
+                threads_per_block=threads,
+                registers_per_thread=registers,
+                dynamic_shared=shared,
+                carveout=size,
+            )
+            for size in (carveout, None)
+        )
+        assert chosen.active_blocks == largest.active_blocks
 
 
 def test_carveout_limits_blocks_and_is_raised_to_hold_one() -> None:
