@@ -12,7 +12,7 @@ from texts import EVERYTHING
 
 from lanewise.ptx import function_register_type, parse
 from lanewise.ptx.instructions import TABLE, InstructionSpec, explain, lookup
-from lanewise.ptx.instructions.spec import Form, OperandPattern
+from lanewise.ptx.instructions.forms import Form, OperandPattern
 from lanewise.ptx.syntax import TYPE_BITS, Instruction, Register
 from lanewise.toolchain import nvrtc, wheels
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from texts import instructions, kernel
 
 from lanewise.errors import PtxSyntaxError
-from lanewise.ptx.operands import float_value
+from lanewise.ptx.constants import float_value
 from lanewise.ptx.syntax import (
     Address,
     Float,

@@ -13,6 +13,7 @@ LOC = re.compile(
     r"(?:\s*,\s*function_name\s+([\w$.]+)(?:\s*\+\s*(\d{1,9}))?\s*,\s*inlined_at\s+(\d{1,9})\s+(\d{1,9})(?:\s+(\d{1,9}))?)?",
     re.ASCII,
 )
+DWARF = re.compile(r"@@DWARF[^\n]*")  # PTX before 2.0
 _DEBUG_STR = re.compile(r"\.section\s+\.debug_str\s*\{([^{}]*)\}", re.ASCII)
 _DEBUG_STR_ITEM = re.compile(r"([\w$.]+)[ \t]*:|\.b8[ \t]+([0-9A-Fa-fxX,\s]+)", re.ASCII)
 

@@ -1,73 +1,30 @@
-"""Declarations of variables, registers and parameters, with their initialisers (PTX ISA 5.4)."""
+"""Declarations of variables, registers and parameters (PTX ISA 5.4)."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
-from lanewise.ptx.lexer import Cursor, Source
-from lanewise.ptx.operands import Based, Constant, OperandParser
-from lanewise.ptx.scopes import Scope
-from lanewise.ptx.syntax import (
-    TYPE_BITS,
-    Float,
-    InitialValue,
-    RegisterDeclaration,
-    Symbol,
-    SymbolPart,
-    Variable,
+from lanewise.ptx.initialisers import (
+    Declarator,
+    Nested,
+    Prefix,
+    flatten,
+    parse_initialiser,
+    whole_number,
+    wrapped,
 )
+from lanewise.ptx.lexer import Cursor, Source
+from lanewise.ptx.operands import OperandParser
+from lanewise.ptx.scopes import Scope
+from lanewise.ptx.syntax import TYPE_BITS, RegisterDeclaration, Variable
 from lanewise.records import Param
 
 SPACES = (".reg", ".sreg", ".const", ".global", ".local", ".param", ".shared", ".tex")
 LINKAGES = (".visible", ".extern", ".weak", ".common")
 _VECTORS = {".v2": 2, ".v4": 4, ".v8": 8}
-_OPAQUE = ("texref", "samplerref", "surfref")
-_MAX_NESTING = 16
 MAX_ELEMENTS = 1 << 48
 _PLAIN_INITIALISER = re.compile(r"=\s*\{([\s\d,]*)\}\s*\Z", re.ASCII)
 _OCTAL = re.compile(r"\b0\d", re.ASCII)
-
-Nested = InitialValue | list["Nested"]
-
-
-@dataclass(slots=True)
-class Prefix:
-    """What stands before the name: `.global .align 8 .v2 .f32`."""
-
-    space: str
-    type: str = ""
-    vector: int = 1
-    alignment: int = 0
-    managed: bool = False
-    pointer: bool = False
-
-    @property
-    def bits(self) -> int:
-        return TYPE_BITS[self.type] * self.vector
-
-    @property
-    def natural_alignment(self) -> int:
-        return max(1, self.bits // 8)
-
-
-@dataclass(slots=True)
-class Declarator:
-    """One declared name: `x[2][3] = {...}`, `%r<5>`. `dimensions` holds 0 for `[]`."""
-
-    name: str
-    offset: int
-    family: int | None = None
-    dimensions: list[int] = field(default_factory=list)
-    initial: list[InitialValue] = field(default_factory=list)
-
-
-def _number(cursor: Cursor, scope: Scope, what: str, least: int = 0) -> int:
-    token = cursor.token
-    value = OperandParser(cursor, scope).expression(7)  # binds tighter than '>', which closes `<N>`
-    if not isinstance(value, Constant) or value.value < least:
-        raise cursor.error(f"expected {what}: a whole number, {least} or more", token)
-    return value.value
 
 
 def parse_attribute(cursor: Cursor, scope: Scope, prefix: Prefix | None = None) -> None:
@@ -93,14 +50,14 @@ def parse_prefix(cursor: Cursor, scope: Scope) -> Prefix:
         raise cursor.unexpected("expected a state space such as .global or .reg")
     prefix = Prefix(cursor.next().text[1:])
     if prefix.space == "const" and cursor.accept("["):
-        _number(cursor, scope, "the number of the constant bank")
+        whole_number(cursor, scope, "the number of the constant bank")
         cursor.expect("]", "after the constant bank")
     while cursor.token.kind == "dot":
         word = cursor.token.text
         if word == ".align":
             cursor.next()
             start = cursor.token
-            alignment = _number(cursor, scope, "an alignment", 1)
+            alignment = whole_number(cursor, scope, "an alignment", 1)
             if alignment & (alignment - 1):
                 raise cursor.error("an alignment must be a power of two", start)
             if not prefix.pointer:
@@ -132,13 +89,13 @@ def _declarator(cursor: Cursor, scope: Scope, prefix: Prefix) -> Declarator:
     token = cursor.token
     found = Declarator(cursor.identifier("a name"), token.offset)
     if cursor.accept("<"):
-        found.family = _number(cursor, scope, "the size of the family", 1)
+        found.family = whole_number(cursor, scope, "the size of the family", 1)
         cursor.expect(">", "after the size of the family")
     while cursor.accept("["):
-        found.dimensions.append(0 if cursor.at("]") else _number(cursor, scope, "the size of the array"))
+        found.dimensions.append(0 if cursor.at("]") else whole_number(cursor, scope, "the size of the array"))
         cursor.expect("]", "after the size of the array")
     if cursor.accept("="):
-        found.initial = _initialiser(cursor, scope, prefix, found)
+        found.initial = parse_initialiser(cursor, scope, prefix, found)
     return found
 
 
@@ -156,143 +113,11 @@ def parse_declaration(source: Source, start: int, end: int, scope: Scope) -> tup
     cursor.done()
     if quick and plain is not None:
         try:
-            values: list[Nested] = [_wrapped(int(word), prefix) for word in plain[1].split(",") if word.strip()]
+            values: list[Nested] = [wrapped(int(word), prefix) for word in plain[1].split(",") if word.strip()]
         except ValueError:
             raise source.error("a value of this initialiser is not a number", plain.start(1)) from None
-        names[-1].initial = _flatten(cursor, values, names[-1], prefix)
+        names[-1].initial = flatten(cursor, values, names[-1], prefix)
     return linkage, prefix, names
-
-
-def _wrapped(value: int, prefix: Prefix) -> int:
-    return value & ((1 << max(TYPE_BITS[prefix.type], 8)) - 1)
-
-
-# --- initialisers
-def _initialiser(cursor: Cursor, scope: Scope, prefix: Prefix, declarator: Declarator) -> list[InitialValue]:
-    if prefix.type in _OPAQUE:
-        _opaque_initialiser(cursor)
-        return []
-    value = _value(cursor, scope, prefix, 0)
-    return _flatten(cursor, value if isinstance(value, list) else [value], declarator, prefix)
-
-
-def _opaque_initialiser(cursor: Cursor) -> None:
-    """`{ addr_mode_0 = wrap, filter_mode = linear }` of a sampler: read over, textures are not run."""
-    cursor.expect("{", "to open the initialiser")
-    while not cursor.at("}"):
-        cursor.identifier("the name of a field")
-        cursor.expect("=", "after the name of the field")
-        if cursor.token.kind not in ("id", "int"):
-            raise cursor.unexpected("expected a value")
-        cursor.next()
-        if not cursor.accept(","):
-            break
-    cursor.expect("}", "to close the initialiser")
-
-
-def _value(cursor: Cursor, scope: Scope, prefix: Prefix, depth: int) -> Nested:
-    if not cursor.accept("{"):
-        return _scalar(cursor, scope, prefix)
-    if depth >= _MAX_NESTING:
-        raise cursor.error(f"this initialiser is nested more than {_MAX_NESTING} levels deep")
-    values: list[Nested] = []
-    while not cursor.at("}"):
-        values.append(_value(cursor, scope, prefix, depth + 1))
-        if not cursor.accept(","):
-            break
-    cursor.expect("}", "to close the initialiser")
-    return values
-
-
-def _scalar(cursor: Cursor, scope: Scope, prefix: Prefix) -> InitialValue:
-    """A number, `symbol+8`, `generic(symbol)+8`, or one byte of either: `0xFF00(symbol)`."""
-    following = cursor.tokens[cursor.index + 1 : cursor.index + 2]
-    if cursor.token.kind == "int" and following and following[0].text == "(":
-        token = cursor.token
-        mask = OperandParser(cursor, scope).unary()
-        assert isinstance(mask, Constant)
-        byte = (mask.value & -mask.value).bit_length() - 1
-        if byte < 0 or byte % 8 or mask.value >> byte != 0xFF:
-            raise cursor.error("a mask selects one byte of an address: 0xFF, 0xFF00, ...", token)
-        cursor.expect("(", "after the mask")
-        if cursor.token.kind != "id":
-            number = OperandParser(cursor, scope).expression()
-            cursor.expect(")", "after the masked number")
-            if not isinstance(number, Constant):
-                raise cursor.error("a mask selects one byte of an address or a whole number", token)
-            return (number.value >> byte) & 0xFF
-        part = _symbol_part(cursor, scope)
-        cursor.expect(")", "after the masked symbol")
-        return SymbolPart(part.name, part.offset, part.generic, mask.value)
-    if cursor.token.kind == "id":
-        return _symbol_part(cursor, scope)
-    token = cursor.token
-    value = OperandParser(cursor, scope).expression()
-    if isinstance(value, Float):
-        return value
-    if isinstance(value, Constant):
-        return _wrapped(value.value, prefix)
-    if isinstance(value, Based) and isinstance(value.base, Symbol):
-        return SymbolPart(value.base.name, value.offset)
-    raise cursor.error("an initial value is a constant or the address of a variable or function", token)
-
-
-def _symbol_part(cursor: Cursor, scope: Scope) -> SymbolPart:
-    generic = cursor.at("generic") and cursor.tokens[cursor.index + 1].text == "("
-    if generic:
-        cursor.index += 2
-    token = cursor.token
-    value = OperandParser(cursor, scope).expression()
-    if generic:
-        cursor.expect(")", "after the name")
-    name, offset = "", 0
-    if isinstance(value, Symbol):
-        name = value.name
-    elif isinstance(value, Based) and isinstance(value.base, Symbol):
-        name, offset = value.base.name, value.offset
-    else:
-        raise cursor.error("expected the name of a variable or function, with an optional offset", token)
-    while cursor.at("+", "-"):
-        sign = -1 if cursor.next().text == "-" else 1
-        offset += sign * _number(cursor, scope, "an offset")
-    return SymbolPart(name, offset, generic)
-
-
-def _flatten(cursor: Cursor, values: list[Nested], declarator: Declarator, prefix: Prefix) -> list[InitialValue]:
-    """Values in memory order; a short inner list is filled with zeros. Gives `[]` its size."""
-    shape = list(declarator.dimensions) + ([prefix.vector] if prefix.vector > 1 else [])
-    flat = _flatten_level(cursor, values, shape or [1])
-    per_first = 1
-    for size in shape[1:]:
-        per_first *= size
-    if declarator.dimensions and declarator.dimensions[0] == 0:
-        declarator.dimensions[0] = -(-len(flat) // max(per_first, 1))
-    elif len(flat) > max(per_first * (shape[0] if shape else 1), 1):
-        raise cursor.error(f"'{declarator.name}' is given {len(flat)} values but has room for fewer")
-    return flat
-
-
-def _flatten_level(cursor: Cursor, values: list[Nested], shape: list[int]) -> list[InitialValue]:
-    inner = 1
-    for size in shape[1:]:
-        inner *= size
-    flat: list[InitialValue] = []
-    for value in values:
-        if not isinstance(value, list):
-            flat.append(value)
-            continue
-        if len(shape) < 2:
-            raise cursor.error("this initialiser has more levels of braces than the variable has dimensions")
-        if flat and len(flat) % inner:
-            flat += [0] * (inner - len(flat) % inner)
-        part = _flatten_level(cursor, value, shape[1:])
-        if len(part) > inner:
-            raise cursor.error("an inner list of this initialiser has more values than its dimension")
-        flat += part
-        if value is not values[-1]:
-            cursor.source.spend(inner - len(part), cursor.token.offset)
-            flat += [0] * (inner - len(part))
-    return flat
 
 
 # --- what a declaration becomes

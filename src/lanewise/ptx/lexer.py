@@ -32,6 +32,7 @@ _TOKEN = re.compile(
 )
 
 
+PRAGMA = re.compile(r'\.pragma\s+"[^"\n]*"(?:\s*,\s*"[^"\n]*")*\s*;', re.ASCII)
 MAX_GENERATED = 1 << 20
 
 
@@ -81,6 +82,13 @@ class Source:
         line = self.line(offset)
         start = self._newlines[line - 2] + 1 if line > 1 else 0
         return PtxSyntaxError(message, line, offset - start + 1, next_step=next_step)
+
+    def statement_end(self, position: int) -> int:
+        """Where the `;` of a statement is."""
+        end = self.code.find(";", position)
+        if end < 0:
+            raise self.error("this statement is not closed by ';'", position)
+        return end
 
     def tokens(self, start: int, end: int) -> list[Token]:
         """All tokens of a region, closed by one of kind `end`."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from lanewise.ptx.debug_info import LOC, LineTable
+from lanewise.ptx.debug_info import DWARF, LOC, LineTable
 from lanewise.ptx.declarations import LINKAGES, make_variables, parse_declaration
-from lanewise.ptx.functions import DWARF, PRAGMA, FunctionParser
-from lanewise.ptx.lexer import Source, shorten
+from lanewise.ptx.functions import FunctionParser
+from lanewise.ptx.lexer import PRAGMA, Source, shorten
 from lanewise.ptx.scopes import Scope
 from lanewise.ptx.syntax import PtxModule
 
@@ -119,9 +119,7 @@ class _ModuleParser:
         raise self.source.error(f"'{text}' is not a directive of PTX", position)
 
     def variable(self, module: PtxModule, position: int) -> int:
-        end = self.code.find(";", position)
-        if end < 0:
-            raise self.source.error("this declaration is not closed by ';'", position)
+        end = self.source.statement_end(position)
         linkage, prefix, declarators = parse_declaration(self.source, position, end, self.scope)
         if prefix.space == "reg":
             raise self.source.error("registers are declared within a function", position)

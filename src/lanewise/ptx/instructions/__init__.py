@@ -6,7 +6,7 @@ lanes and memory: `memory` (load, store, load_param, store_param, prefetch, cvta
 (atom, red), `warp` (shfl, vote, match, redux, activemask, elect), `barrier` (bar, barrier_red, arrive, warp_sync,
 membar) and `control` (bra, brx, call, ret, exit, trap, brkpt, nanosleep, pmevent, griddepcontrol).
 
-Section numbers are those of PTX ISA 9.1.
+Section numbers are those of PTX ISA 9.1; what 9.2 added is there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from lanewise.ptx.instructions import (
     texture,
     video,
 )
-from lanewise.ptx.instructions.spec import Form, InstructionSpec, Status
+from lanewise.ptx.instructions.forms import Form
+from lanewise.ptx.instructions.spec import InstructionSpec, Status
 from lanewise.ptx.syntax import Instruction
 
 __all__ = ["TABLE", "Form", "InstructionSpec", "Status", "explain", "lookup"]

@@ -37,7 +37,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "9.7.9.25.4.1",
         "Copy a block of bytes",
         None,
-        "shared::cta|shared::cluster global TX multicast::cluster? HINT? : [] [] u32 [] b64? b64?",
+        "shared::cta|shared::cluster global TX multicast::cluster? ignore_oob? HINT? : [] [] u32 [] ...",
         "shared::cluster shared::cta TX : [] [] u32 []",
         "global shared::cta bulk_group HINT? cp_mask? : [] [] u32 b64? b64?",
     ),

@@ -55,6 +55,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "rn satfinite relu? e2m1x2|e2m3x2|e3m2x2 f32 : T0 f32 f32",
         "rn satfinite relu? e2m1x2|e2m3x2|e3m2x2 PACKED : T0 T1",
         "rn relu? f16x2 e2m1x2|e2m3x2|e3m2x2 : T0 T1",
+        "rn satfinite? relu? bf16x2 e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2 : T0 T1",
         "rz|rp satfinite? ue8m0x2 f32 : T0 f32 f32",
         "rz|rp satfinite? ue8m0x2 bf16x2 : T0 T1",
         "rn bf16x2 ue8m0x2 : T0 T1",

@@ -7,6 +7,7 @@ from functools import partial
 from lanewise.ptx.instructions.spec import InstructionSpec, group
 
 _entry = partial(group("Integer arithmetic"), elementwise=True)
+_bytes = partial(_entry, reason="four-byte and further saturating integer forms (sm_120f) are not run yet")
 _carry = partial(group("Extended-precision integer arithmetic"), elementwise=True)
 
 SPECS: tuple[InstructionSpec, ...] = (
@@ -49,6 +50,11 @@ SPECS: tuple[InstructionSpec, ...] = (
     _entry("bmsk", "9.7.1.22", "Make a bit mask", "integer.bmsk", "MODE b32 : b32 u32 u32"),
     _entry("dp4a", "9.7.1.23", "Four-way byte dot product", "integer.dp4a", "INT32 INT32 : b32 T0 T1 b32"),
     _entry("dp2a", "9.7.1.24", "Two-way dot product", "integer.dp2a", "lo|hi INT32 INT32 : b32 T0 T1 b32"),
+    _bytes("add", "9.7.1.1", "Add bytes, saturate", None, "u8x4|s8x4 : T T T", "sat u32|u16x2|s16x2 : T T T"),
+    _bytes("sub", "9.7.1.2", "Subtract bytes", None, "u8x4|s8x4 : T T T"),
+    _bytes("neg", "9.7.1.11", "Negate bytes", None, "s8x4 : T T"),
+    _bytes("min", "9.7.1.12", "Minimum of bytes", None, "u8x4|s8x4 : T T T"),
+    _bytes("max", "9.7.1.13", "Maximum of bytes", None, "u8x4|s8x4 : T T T"),
     _carry("add.cc", "9.7.2.1", "Add, carry out", "carry.add_cc", "INT3264 : T T T"),
     _carry("addc", "9.7.2.2", "Add with carry in", "carry.addc", "cc? INT3264 : T T T"),
     _carry("sub.cc", "9.7.2.3", "Subtract, borrow out", "carry.sub_cc", "INT3264 : T T T"),

@@ -29,7 +29,7 @@ _LOADS = (
     *_accesses("relaxed|acquire SCOPE", "", "PREFETCH?", "V []"),
     "weak? const|local|SHARED ca|cg|cs|lu|cv? VEC? MEMORY : V []",
     "volatile global? PREFETCH? VEC? MEMORY : V []",
-    "volatile SHARED VEC? MEMORY : V []",
+    "volatile local|SHARED VEC? MEMORY : V []",
     "relaxed|acquire SCOPE SHARED VEC? MEMORY : V []",
     "mmio relaxed sys global? MEMORY : V []",
 )
@@ -37,7 +37,7 @@ _STORES = (
     *_accesses("weak?", "wb|cg|cs|wt?", "", "[] V"),
     *_accesses("relaxed|release SCOPE", "", "", "[] V"),
     "weak? local|SHARED wb|cg|cs|wt? VEC? MEMORY : [] V",
-    "volatile global|SHARED? VEC? MEMORY : [] V",
+    "volatile global|local|SHARED? VEC? MEMORY : [] V",
     "relaxed|release SCOPE SHARED VEC? MEMORY : [] V",
     "mmio relaxed sys global? MEMORY : [] V",
 )

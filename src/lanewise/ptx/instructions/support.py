@@ -12,8 +12,9 @@ _HEAD = """# PTX support
 
 <!-- Made from the table of instructions by `python -m lanewise.ptx.instructions.support`; do not edit. -->
 
-PTX of versions {oldest} to {newest} is read. Section numbers are those of PTX ISA 9.1. A program that uses an
-instruction which is not supported is refused before it runs, with all such instructions listed at once.
+PTX of versions {oldest} to {newest} is read. The table holds the instructions of PTX ISA 9.2, with the section numbers
+of 9.1; one that came later is reported as unknown. A program that uses an instruction which is not supported is refused
+before it runs, with all such instructions listed at once.
 
 {supported} of {total} instructions are supported; they are translated by the functions named in the last column.
 """
