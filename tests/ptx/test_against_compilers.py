@@ -33,7 +33,7 @@ SPECIAL = {"ld.param", "st.param", "bra", "brx.idx", "call", "lop3", "discard", 
 
 # What the PTX ISA has and ptxas 13.0 has not, has only in another order of modifiers, or only with 32-bit addresses.
 NOT_IN_PTXAS = re.compile(
-    r"mad\.cc\.|cvt\.sat\.[su]\d+\.[su]\d+ |cvt\.rn\.satfinite.*\.bf16x2 |bar.*\.cta|cvta.*\.u32 "
+    r"mad\.cc\.|cvt\.sat\.[su]\d+\.[su]\d+ |cvt\.rn\.satfinite.*\.bf16x2 |bar.*\.cta|cvta.*\.u32 |.*\.volatile\.local"
 )
 
 

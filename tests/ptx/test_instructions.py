@@ -76,7 +76,7 @@ def test_found_with_types(text: str, lowering: str, types: tuple[str, ...]) -> N
     ("text", "words"),
     [
         ("frob.s32 %r1, %r2", "no instruction 'frob'"),
-        ("add.sat.u32 %r1, %r2, %r3", "no form 'add.sat.u32'"),
+        ("add.sat.u16 %h1, %h2, %h3", "no form 'add.sat.u16'"),
         ("add.xyz.u32 %r1, %r2, %r3", "no modifier '.xyz'"),
         ("add.s32.s32 %r1, %r2, %r3", "no form"),
         ("fma.f32 %f1, %f2, %f3, %f4", "no form"),
