@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 from lanewise.emulator.ir import Elementwise, Value
 from lanewise.emulator.lowering.common import by_parts
+from lanewise.emulator.lowering.directed import rounded
 from lanewise.emulator.lowering.floats import (
     LLVM_FLOAT,
     canonical,
     flush,
     flush_bits,
-    rounded,
     rounding_of,
     saturate_unit,
 )

@@ -9,15 +9,13 @@ it up would cost as much as the arithmetic. Of several NaN operands, the CPU may
 
 from __future__ import annotations
 
-from lanewise.emulator.ir import Elementwise, Emitter, Value, bits_of
+from lanewise.emulator.ir import Elementwise, Value, bits_of
 from lanewise.ptx.syntax import Instruction
 
 LLVM_FLOAT = {"f16": "half", "f32": "float", "f64": "double"}
 CANONICAL_NAN = {"half": 0x7FFF, "float": 0x7FFF_FFFF, "double": 0xFFF8_0000_0000_0000}
 _EXPONENT_MASK = {"half": 0x7C00, "bfloat": 0x7F80, "float": 0x7F80_0000, "double": 0x7FF0_0000_0000_0000}
 _DIRECTED = ("rz", "rm", "rp")
-# The encoding of llvm.set.rounding.
-_LLVM_ROUNDING = {"rz": 0, "rn": 1, "rp": 2, "rm": 3}
 
 
 def rounding_of(ins: Instruction) -> str:
@@ -49,42 +47,3 @@ def canonical(e: Elementwise, a: Value) -> Value:
     """Every NaN as PTX's canonical one (chosen among integers: LLVM takes float NaNs for equal)."""
     bits = e.const(f"i{bits_of(a.type)}", CANONICAL_NAN[a.type])
     return e.as_float(e.select(e.is_nan(a), bits, e.as_int(a)), a.type)
-
-
-_OPERATIONS = {"fadd": 2, "fsub": 2, "fmul": 2, "fdiv": 2, "fma": 3, "sqrt": 1}
-
-
-def rounded(e: Elementwise, operation: str, rounding: str, *args: Value) -> Value:
-    """fadd, fsub, fmul, fdiv, fma or sqrt of f32 or f64 in a rounding mode, bit-exact."""
-    if rounding == "rn":
-        if operation in ("fma", "sqrt"):
-            return e.intrinsic(operation, *args)
-        return e.op(operation, *args)
-    result = e.call(_define_rounded(e, operation, rounding, args[0].type), args[0].type, *args)
-    return canonical(e, result) if result.type == "float" else result
-
-
-def _define_rounded(e: Elementwise, operation: str, rounding: str, element: str) -> str:
-    """A helper function that changes the CPU's rounding mode around one operation.
-
-    It is not inlined: only its own body may be compiled as if the mode could differ.
-    """
-    shape = e.shape(element)
-    suffix = ("" if e.lanes == 1 else f"v{e.lanes}") + f"f{bits_of(element)}"
-    name = f"lanewise.{operation}.{rounding}.{suffix}"
-    if name in e.out.definitions:
-        return name
-    count = _OPERATIONS[operation]
-    intrinsic = f"@llvm.experimental.constrained.{operation}.{suffix}"
-    e.out.declare("declare void @llvm.set.rounding(i32)")
-    e.out.declare(f"declare {shape} {intrinsic}({', '.join([shape] * count)}, metadata, metadata)")
-    params = ", ".join(f"{shape} %x{index}" for index in range(count))
-    helper = Emitter()
-    helper.line(f"call void @llvm.set.rounding(i32 {_LLVM_ROUNDING[rounding]}) strictfp")
-    call = f'{intrinsic}({params}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp'
-    result = helper.let(f"call {shape} {call}")
-    helper.line(f"call void @llvm.set.rounding(i32 {_LLVM_ROUNDING['rn']}) strictfp")
-    helper.line(f"ret {shape} {result}")
-    body = "\n".join(helper.lines)
-    e.out.define(name, f"define internal {shape} @{name}({params}) noinline strictfp {{\n{body}\n}}")
-    return name

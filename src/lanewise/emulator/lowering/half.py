@@ -12,7 +12,8 @@ from lanewise.emulator.ir import Elementwise, Value
 from lanewise.emulator.lowering import approximate, floating
 from lanewise.emulator.lowering.common import by_parts
 from lanewise.emulator.lowering.convert import widen
-from lanewise.emulator.lowering.floats import flush_bits, rounded, rounding_of, saturate_unit
+from lanewise.emulator.lowering.directed import rounded
+from lanewise.emulator.lowering.floats import flush_bits, rounding_of, saturate_unit
 from lanewise.emulator.lowering.rounding import FORMATS, double_to_single, narrow, odd_nudge
 from lanewise.ptx.syntax import Instruction
 
