@@ -197,8 +197,8 @@ class EmulatedDevice:
                 self.unsupported.append(item)
 
     def set_limit(self, limit: int, value: int) -> bool:
-        """Stack, printf and heap sizes need no limit here."""
-        return limit in (0, 1, 2)
+        """Stack, printf and heap sizes need no limit here; the L2's fetch granularity and persisting size are hints."""
+        return limit in (0, 1, 2, 5, 6)
 
     def interrupt(self) -> None:
         self.engine.interrupt()

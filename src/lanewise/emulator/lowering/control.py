@@ -145,6 +145,7 @@ def _indirect(
     out.line("unreachable")
     for function, label in zip(candidates, labels, strict=True):
         out.label(label)
+        t.reload_active()  # not the value of the candidate before
         _invoke(t, function, results, arguments, group)
         out.line(f"br label %{loop}")
     out.label(done)
