@@ -162,3 +162,72 @@ def test_decimal_floats_are_read_exactly(value: float) -> None:
     (found,) = operands(text)
     assert isinstance(found, Float)
     assert float_value(found) == value
+
+
+def written(operand: Operand) -> str:
+    """An operand as PTX text."""
+    match operand:
+        case Register(name) | Special(name):
+            return name
+        case Integer(value):
+            return str(value)
+        case Float(bits, 32):
+            return f"0f{bits:08X}"
+        case Float(bits, _):
+            return f"0d{bits:016X}"
+        case Symbol(name, offset):
+            return f"{name}{offset:+d}" if offset else name
+        case Address(None, offset):
+            return f"[{offset}]"
+        case Address(base, offset) if base is not None:
+            return f"[{written(base)}+{offset}]"
+        case VectorOperand(elements):
+            return "{" + ", ".join(map(written, elements)) + "}"
+        case PairOperand(first, second):
+            return f"{written(first)}|{written(second)}"
+        case Negated(inner, operator):
+            return operator + written(inner)
+        case SubWord(register, selector):
+            return f"{register.name}.{selector}"
+        case Sink():
+            return "_"
+        case TensorAddress(base, coordinates, sampler):
+            middle = f"{written(sampler)}, " if sampler else ""
+            return f"[{written(base)}, {middle}{written(VectorOperand(coordinates))}]"
+    raise AssertionError(operand)
+
+
+integers = st.integers(-(1 << 63), (1 << 64) - 1).map(Integer)
+offsets = st.integers(-(1 << 31), (1 << 31) - 1)
+registers = st.sampled_from(["a", "b", "d", "v.x", "w.y"]).map(Register)
+symbols = st.builds(Symbol, st.just("word"), offsets)
+scalars = st.one_of(
+    registers,
+    integers,
+    st.sampled_from(["%tid.z", "%clock64", "%envreg3"]).map(Special),
+    st.builds(Float, st.integers(0, (1 << 32) - 1), st.just(32)),
+    st.builds(Float, st.integers(0, (1 << 64) - 1), st.just(64)),
+)
+trees = st.one_of(
+    scalars,
+    symbols,
+    st.just(Sink()),
+    st.builds(Address, st.one_of(st.none(), registers, st.just(Symbol("word"))), offsets),
+    st.lists(st.one_of(scalars, st.just(Sink())), min_size=1, max_size=9).map(
+        lambda parts: VectorOperand(tuple(parts))
+    ),
+    st.builds(PairOperand, st.sampled_from([Register("p"), Sink()]), st.sampled_from([Register("q"), Sink()])),
+    st.builds(Negated, registers, st.sampled_from("!-")),
+    st.builds(SubWord, st.just(Register("a")), st.sampled_from(["b0", "h1", "b3210"])),
+    st.builds(
+        TensorAddress,
+        st.just(Symbol("map")),
+        st.lists(registers, min_size=1, max_size=5).map(tuple),
+        st.one_of(st.none(), st.just(Symbol("sampler"))),
+    ),
+)
+
+
+@given(st.lists(trees, min_size=1, max_size=5).map(tuple))
+def test_operands_survive_writing_and_reading(expected: tuple[Operand, ...]) -> None:
+    assert operands(", ".join(map(written, expected))) == expected

@@ -143,6 +143,16 @@ def test_modifiers_keep_their_scopes() -> None:
     assert load.name == "ld.global.L1::no_allocate.L2::128B.u32"
 
 
+def test_old_constant_banks_are_left_out() -> None:
+    (load,) = instructions(kernel(".reg .b32 a; ld.const[2].b32 a, [table+4];", before=".const[2] .b32 table[4];"))
+    assert load.modifiers == ("const", "b32")
+
+
+def test_lines_may_end_as_on_windows() -> None:
+    unix, windows = parse(EVERYTHING), parse(EVERYTHING.replace("\n", "\r\n"))
+    assert [f.body for f in unix.functions.values()] == [f.body for f in windows.functions.values()]
+
+
 def test_preprocessor_lines_and_comments_are_blank() -> None:
     function = kernel('# 1 "x.cu"\n/* ret;\n ret; */ ret; // ret;\n')
     assert [ins.line for ins in instructions(function)] == [9]

@@ -29,10 +29,11 @@ from lanewise.records import SourceLine
 
 _INSTRUCTION = re.compile(
     # Possessive throughout: a label (`name :`) must fail at its colon, not be searched for a ';' far away.
-    r"(?:@\s*(!?)\s*([A-Za-z_$%][\w$]*)(\.[xyzwrgba])?\s+)?([A-Za-z_]\w*+)((?:\s*+\.[A-Za-z0-9_:]++)*+)\s*+(?!:)([^;]*+);",
+    r"(?:@\s*(!?)\s*([A-Za-z_$%][\w$]*)(\.[xyzwrgba])?\s+)?([A-Za-z_]\w*+)((?:\s*+\.[A-Za-z0-9_:]++(?:\[\d+\](?=\.))?)*+)\s*+(?!:)([^;]*+);",
     re.ASCII,
 )
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)", re.ASCII)
+_BANK = re.compile(r"\[\d+\]")
 _SPACE = re.compile(r"\s*", re.ASCII)
 _PIECE = re.compile(
     r"\s*(?:([A-Za-z%$][\w$]*)|(-?(?:[1-9][0-9]{0,8}|0))|\[\s*([A-Za-z%$][\w$]*)\s*(?:\+\s*(-?(?:[1-9][0-9]{0,8}|0))\s*)?\])\s*",
@@ -113,7 +114,8 @@ class BodyParser:
         negated, predicate, component, opcode, dotted, text = match.groups()
         modifiers = self._modifiers.get(dotted)
         if modifiers is None:
-            modifiers = tuple(word.strip() for word in dotted.split(".")[1:])
+            # `ld.const[2]` names a constant bank (PTX before 2.2); variables carry the same information.
+            modifiers = tuple(word.strip() for word in _BANK.sub("", dotted).split(".")[1:])
             if "" in modifiers or any(word[0] == ":" or word[-1] == ":" for word in modifiers):
                 raise self.source.error(f"'{shorten(opcode + dotted)}' has an incomplete modifier", match.start(4))
             self._modifiers[dotted] = modifiers

@@ -15,7 +15,8 @@ LOC = re.compile(
 )
 DWARF = re.compile(r"@@DWARF[^\n]*")  # PTX before 2.0
 _DEBUG_STR = re.compile(r"\.section\s+\.debug_str\s*\{([^{}]*)\}", re.ASCII)
-_DEBUG_STR_ITEM = re.compile(r"([\w$.]+)[ \t]*:|\.b8[ \t]+([0-9A-Fa-fxX,\s]+)", re.ASCII)
+_BYTE = re.compile(r"0[xX][0-9A-Fa-f]{1,2}|-?[1-9]\d{0,2}|0")
+_DEBUG_STR_ITEM = re.compile(r"([\w$.]+)[ \t]*:|\.b8[ \t]+([0-9A-Fa-fxX,\-\s]+)", re.ASCII)
 
 
 class DebugStrings:
@@ -32,9 +33,9 @@ class DebugStrings:
                 self._labels[match[1]] = len(self._bytes)
                 continue
             for word in match[2].split(","):
-                digits = word.strip()
-                if digits.isdecimal() and int(digits[:4]) < 256:
-                    self._bytes.append(int(digits[:4]))
+                number = _BYTE.fullmatch(word.strip())
+                if number is not None:
+                    self._bytes.append(int(number[0], 0) & 0xFF)
 
     def at(self, label: str, offset: int) -> str | None:
         """The NUL-terminated string at `label + offset`; None where there is none."""
