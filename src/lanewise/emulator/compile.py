@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import llvmlite
@@ -21,7 +22,6 @@ from lanewise.emulator.unit import BlockInfo, Frame, SiteInfo, Unit
 from lanewise.ptx.syntax import Function
 from lanewise.records import SourceLine
 
-FORMAT = 1  # raise when anything about compiled kernels changes
 _lock = threading.Lock()
 
 
@@ -77,10 +77,23 @@ def _target() -> tuple[Any, str]:
     return llvm.Target.from_default_triple(), text
 
 
+@cache
+def _translator_digest() -> str:
+    """Hash of the translator's own text: code that an older one made is never used."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parent.parent
+    for room in ("emulator", "ptx"):
+        for path in sorted((package / room).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
 def machine_key() -> str:
-    """What compiled code depends on beside the program: the host's processor and the compiler's version."""
+    """What code depends on beside the program: the host's processor, the compiler's version, the translator."""
     _, features = _target()
-    return f"{FORMAT}|{llvm.get_host_cpu_name()}|{features}|{llvmlite.__version__}|{llvm.llvm_version_info}"
+    return (
+        f"{_translator_digest()}|{llvm.get_host_cpu_name()}|{features}|{llvmlite.__version__}|{llvm.llvm_version_info}"
+    )
 
 
 def kernel_key(program: Program, kernel: Function, shape: LaneShape) -> str:

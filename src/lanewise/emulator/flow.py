@@ -351,7 +351,8 @@ def frontiers(graph: FlowGraph, divergent: Callable[[int], bool], parkable: Set[
             for t in targets:
                 flow(open_ | 1 << t, open_ & ((1 << t) - 1) | 1 << t, parked)
         calls = any(instruction.opcode == "call" for instruction in block.instructions)
-        if calls or not block.successors or any(graph.blocks[t].only_returns for t in block.successors):
+        leaves = bool(block.instructions) and block.instructions[-1].opcode in ("ret", "exit")
+        if calls or leaves or any(graph.blocks[t].only_returns for t in block.successors):
             flow(open_, open_, parked)
             flow(parked, parked, 0)
         if b in parkable and (open_ or parked):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from lanewise.emulator.compile import CompiledKernel
 from lanewise.emulator.layout import FUEL, Block, Launch, Request, Warp, Worker
+from lanewise.emulator.layout import Service as ServiceCode
 from lanewise.emulator.memory import DeviceMemory
 
 Dim = tuple[int, int, int]
@@ -224,11 +225,15 @@ def run(
                 request = kernel.run(worker.fields.address)
                 if request == Request.SERVICE:
                     with lock:
-                        service(worker, worker.fields.get(Worker.SERVICE))
+                        code = worker.fields.get(Worker.SERVICE)
+                        service(worker, code)
                         table_now = memory.table()
                         keep.append(table_now)
                         launch.set(Launch.BOUNDS, table_now.ctypes.data)
                         launch.set(Launch.BOUNDS_COUNT, len(table_now))
+                        if code == ServiceCode.FREE:  # what was in bounds may be so no longer
+                            for other in workers:
+                                other.cache[:] = 0
                     continue
                 if request in (Request.FAULT, Request.DEADLOCK):
                     with lock:

@@ -153,8 +153,11 @@ def format_text(text: bytes, arguments: _Arguments) -> bytes:
             number = arguments.integer(size, signed=True)
             return (spec + b"d") % _cut(number, length, signed=True)
         if letter in b"ouxX":
-            number = arguments.integer(size, signed=False)
-            return (spec + (b"d" if letter == b"u" else letter)) % _cut(number, length, signed=False)
+            number = _cut(arguments.integer(size, signed=False), length, signed=False)
+            if letter == b"o" and b"#" in flags:  # a leading zero, as one more digit of precision
+                digits = max(int(precision or 0), len(b"%o" % number) + (number != 0))
+                spec = b"%" + flags.replace(b"#", b"") + (width or b"") + b".%d" % digits
+            return (spec + (b"d" if letter == b"u" else letter)) % number
         if letter in b"eEfFgG":
             real: float = struct.unpack("<d", arguments.take(8))[0]
             return (spec + letter) % real

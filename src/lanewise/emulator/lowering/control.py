@@ -42,7 +42,17 @@ def call(t: FunctionTranslator, ins: Instruction) -> None:
         if function is None:
             _service(t, ins, target.name, results, arguments)
             return
-        _invoke(t, function, results, arguments, t.mask(ins))
+        if ins.guard is None:
+            _invoke(t, function, results, arguments, t.active)
+            return
+        mask = t.mask(ins)
+        some, done = t.out.fresh_label("calls"), t.out.fresh_label("called")
+        t.out.line(f"br i1 {t.out.let(f'icmp ne i32 {mask}, 0')}, label %{some}, label %{done}")
+        t.out.label(some)
+        _invoke(t, function, results, arguments, mask)
+        t.out.line(f"br label %{done}")
+        t.out.label(done)
+        t.reload_active()
         return
     _indirect(t, ins, target, results, arguments)
 

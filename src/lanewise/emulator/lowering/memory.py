@@ -109,7 +109,16 @@ def load(t: FunctionTranslator, ins: Instruction) -> None:
         t.out.line('fence syncscope("singlethread") seq_cst')
     signed = ins.type.startswith("s")
     for target, value in zip(targets, values, strict=True):
-        t.write(target, value, ins, signed=signed)
+        t.write(target, _as_target(t, target, value), ins, signed=signed)
+
+
+def _as_target(t: FunctionTranslator, target: Operand, value: Quantity) -> Quantity:
+    """A vector for a register that is one scalar (a guarded load from one address): the first lane's value."""
+    kind = t.analysis.kind(target)
+    if value.tag == Tag.VARYING and kind is not None and kind.tag == Tag.UNIFORM:
+        lane = t.edge("first")
+        return q.uniform(t.out.let(f"extractelement <32 x {value.type}> {value.text}, i32 {lane}"), value.type)
+    return value
 
 
 def _values(
@@ -277,6 +286,7 @@ def _run(
     the slow way, label of the join). The fast way goes on in place and must end at the join."""
     out = t.out
     first, last = t.edge("first"), t.edge("last")
+    t.edge("count64")  # here, where it holds for all that follows
     fast, slow, join = out.fresh_label("run"), out.fresh_label("slow"), out.fresh_label("join")
     shape_ok = t.edge("full") if need_full else t.edge("whole")
     stride = address.sx
