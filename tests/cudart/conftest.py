@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fake_backend import FakeBackend
+from host_run import PROGRAMS, Run, Runner
 
 from lanewise.cudart import library_directory
-from lanewise.cudart.host import HostResult, run_program
+from lanewise.cudart.host import run_program
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.toolchain import nvcc, wheels
-
-PROGRAMS = Path(__file__).parent / "programs"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -24,18 +22,6 @@ def cache_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LANEWISE_CACHE_DIR", str(directory))
         yield directory
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    result: HostResult
-    backend: FakeBackend
-    memory: DeviceMemory
-    output: str
-    complaint: str
-
-
-Runner = Callable[..., Run]
 
 
 @pytest.fixture

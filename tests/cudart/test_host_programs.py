@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Runner
+from host_run import Runner
 
 from lanewise.cudart import known_symbols, library_directory, supported_symbols
 from lanewise.errors import UsageError
@@ -112,6 +112,8 @@ def test_host_code_that_touches_device_memory_is_told(run: Runner, ends_program:
     assert "next: copy it to the host with cudaMemcpy" in done.complaint
     (finding,) = done.result.findings
     assert re.search(message, finding.message)
+    made = [text for text in finding.evidence if re.search(r"allocated for 'p' at .*ends.cu:\d+$", text)]
+    assert len(made) == (0 if way == "beyond" else 1)
     assert done.output == ("about to read\n" if way == "read" else "")
 
 

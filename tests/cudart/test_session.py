@@ -31,11 +31,11 @@ def test_fields_come_back_in_order() -> None:
 
 def test_allocations_are_the_sessions_own(shared: Shared) -> None:
     mine, other = Session(shared), Session(shared)
-    reply = mine.answer(Op.ALLOCATE, 0, encode(100, 0))
+    reply = mine.answer(Op.ALLOCATE, 0, encode(100, 0, "", 0, 0))
     base = Fields(reply.payload).u64()
     assert other.answer(Op.FREE, 0, encode(base)).error is CudaError.INVALID_VALUE
     assert mine.answer(Op.FREE, 0, encode(base + 1)).error is CudaError.INVALID_VALUE
-    assert mine.answer(Op.ALLOCATE, 0, encode(2 << 20, 0)).error is CudaError.MEMORY_ALLOCATION
+    assert mine.answer(Op.ALLOCATE, 0, encode(2 << 20, 0, "", 0, 0)).error is CudaError.MEMORY_ALLOCATION
     mine.close()
     assert shared.memory.find(base) is None
 

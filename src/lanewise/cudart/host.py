@@ -73,6 +73,8 @@ def run_program(
             status = process.wait()
         except KeyboardInterrupt:
             interrupted = True
+            if not _has_terminal():  # a terminal has sent it to the program too
+                process.send_signal(signal.SIGINT)
             backend.interrupt()
             status = _end(process)
         except BaseException:
@@ -112,14 +114,11 @@ def _start(
 
 
 def _end(process: subprocess.Popen[bytes]) -> int:
-    """After Ctrl-C, which a terminal has sent to the program too: wait, then ask, then insist."""
-    if _has_terminal():
+    """After Ctrl-C: wait, then ask, then insist."""
+    for way in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
             return process.wait(_GRACE)
-    for way in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         process.send_signal(way)
-        with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-            return process.wait(_GRACE)
     return process.wait()
 
 

@@ -31,6 +31,7 @@ class Server:
                 next_step="run on Linux, with at least 2^47 bytes of addresses free (no ulimit -v)",
             )
         self.shared = Shared(backend, memory)
+        memory.describe = self.shared.call_sites.describe
         self._sessions: list[tuple[Session, socket.socket, threading.Thread]] = []
         self._directory = Path(_private_directory())
         self.path = self._directory / "socket"

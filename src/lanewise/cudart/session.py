@@ -9,6 +9,7 @@ from typing import Any
 
 from lanewise.cudart import launch_checks
 from lanewise.cudart.backend import Backend, FunctionInfo, LaunchRequest, ModuleImage
+from lanewise.cudart.call_sites import CallSite, CallSites
 from lanewise.cudart.codes import CudaError
 from lanewise.cudart.properties import DEFAULT_LIMITS, view_of
 from lanewise.cudart.protocol import VERSION, AllocationKind, Fields, Op, ProtocolError, encode
@@ -39,6 +40,7 @@ class Shared:
     backend: Backend
     memory: DeviceMemory
     lock: threading.RLock = field(default_factory=threading.RLock)
+    call_sites: CallSites = field(default_factory=CallSites)
     processes: int = 0
     unsupported_calls: dict[str, None] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
@@ -132,10 +134,12 @@ class Session:
         return Reply(encode(*parts, len(DEFAULT_LIMITS), *DEFAULT_LIMITS))
 
     def _allocate(self, fields: Fields, thread: int) -> Reply:
-        """size, kind -> address, id"""
+        """size, kind, file and address of the call -> address, id"""
         size, kind = fields.u64(), AllocationKind(fields.u64())
+        site = CallSite(fields.text(), fields.u64(), fields.u64())
         made = self._memory.allocate(size, kind=kind.name.lower())
         self._allocations.add(made.base)
+        self._shared.call_sites.add(made.id, site)
         return Reply(encode(made.base, made.id))
 
     def _free(self, fields: Fields, thread: int) -> Reply:
@@ -264,10 +268,13 @@ class Session:
         return Reply()
 
     def _touch(self, fields: Fields, thread: int) -> Reply:
-        """what host code did to device memory, a sentence without length in front -> nothing"""
+        """allocation, then what host code did to it (a sentence without length in front) -> nothing"""
+        site = self._shared.call_sites.find(fields.u64())
         text = fields.rest().decode("utf-8", "replace")
+        name, made_at = site.lookup() if site else (None, None)
+        evidence = (f"it was allocated for {name!r} at {made_at.file}:{made_at.line}",) if name and made_at else ()
         step = "copy it to the host with cudaMemcpy, or allocate it with cudaMallocManaged"
-        self._shared.findings.append(Finding("host-access", Severity.ERROR, text, next_step=step))
+        self._shared.findings.append(Finding("host-access", Severity.ERROR, text, evidence=evidence, next_step=step))
         return Reply()
 
     def _unsupported(self, fields: Fields, thread: int) -> Reply:

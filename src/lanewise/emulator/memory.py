@@ -11,6 +11,7 @@ import ctypes
 import threading
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -51,6 +52,8 @@ class DeviceMemory:
     def __init__(self, capacity: int = 16 * _GIB, *, arena_size: int | None = None, base: int | None = None) -> None:
         self.capacity = capacity
         self.arena = Arena(arena_size if arena_size is not None else max(4 * capacity, _GIB), base=base)
+        # Adds what is costly to know (a name, where it was made) to the allocations that messages are about.
+        self.describe: Callable[[Allocation], Allocation] = lambda allocation: allocation
         self._lock = threading.RLock()
         self._next_id = 1
         self._cursor = self.arena.base + PAGE  # the arena's own address is never an allocation
@@ -157,7 +160,8 @@ class DeviceMemory:
         with self._lock:
             index = bisect_right(self._begins, address)
             around = [self._live[begin] for begin in self._begins[max(index - 1, 0) : index + 1]]
-        return min(around, key=lambda it: max(it.base - address, address - it.end + 1, 0), default=None)
+        near = min(around, key=lambda it: max(it.base - address, address - it.end + 1, 0), default=None)
+        return self.describe(near) if near is not None else None
 
     def freed(self, address: int) -> Allocation | None:
         """The freed allocation that held `address`, if its addresses were not given out again since."""
@@ -166,7 +170,7 @@ class DeviceMemory:
             if index < 0 or self.find(address) is not None:
                 return None
             allocation = self._freed[self._freed_begins[index]]
-            return allocation if address < allocation.end else None
+        return self.describe(allocation) if address < allocation.end else None
 
     def bounds(self) -> tuple[int, int]:
         """Address of a sorted table of u64 pairs [begin, end) of the live allocations, and the number of pairs.

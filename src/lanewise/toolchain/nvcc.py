@@ -119,6 +119,8 @@ def _job(arch: architectures.Arch, parsed: nvcc_flags.Flags) -> _Job:
         common += ["-ccbin", str(compiler)]
     if not parsed.debug:
         common.append("-lineinfo")
+    if "-g" not in parsed.common:
+        common += ["-Xcompiler", "-g1"]  # line numbers of host code: messages name the cudaMalloc of an array
     if not parsed.optimised:
         common.append("-O3")
     common += ["-Xfatbin", "-compress=false"]

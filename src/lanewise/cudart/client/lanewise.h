@@ -87,7 +87,9 @@ bool lw_find_freed(uint64_t address, Allocation *found);
 void lw_forget_allocations(void);
 void lw_install_touch_handler(void);
 
-cudaError_t lw_allocate(void **pointer, size_t size, int kind, const char *made_by, unsigned flags);
+/* `caller`: the address that the call returns to, which tells the source line of it. */
+cudaError_t lw_allocate(void **pointer, size_t size, int kind, const char *made_by, unsigned flags, const void *caller);
+#define CALLER __builtin_return_address(0)
 cudaError_t lw_free(void *pointer, unsigned kinds); /* `kinds`: bits of the kinds that may be freed so */
 
 /* --- host memory that was registered (register.c): the arena's address of a registered host address */

@@ -1,12 +1,34 @@
 /* Allocations: device, managed and pinned memory. */
 #include "lanewise.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FROM_DEVICE = 1 << KIND_MALLOC | 1 << KIND_MANAGED, FROM_HOST = 1 << KIND_HOST, PITCH = 512 };
 
-/* {size, kind} -> {address, id} */
-cudaError_t lw_allocate(void **pointer, size_t size, int kind, const char *made_by, unsigned flags) {
+/* The file of the program or library that holds an address, and where its first byte lies. */
+static void put_place(Message *request, const void *address) {
+    Dl_info info;
+    char path[4096];
+    bool known = dladdr(address, &info) && info.dli_fname;
+    const char *name = known ? info.dli_fname : "";
+    if (known && !strcmp(name, program_invocation_name)) { /* as it was typed, perhaps in another directory */
+        ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+        if (size > 0) {
+            path[size] = 0;
+            name = path;
+        }
+    }
+    lw_put_text(request, name);
+    lw_put_u64(request, known ? (uint64_t)info.dli_fbase : 0);
+    lw_put_u64(request, (uint64_t)address);
+}
+
+/* {size, kind, file, where the file begins, caller} -> {address, id} */
+cudaError_t lw_allocate(void **pointer, size_t size, int kind, const char *made_by, unsigned flags,
+                        const void *caller) {
     if (!pointer) return cudaErrorInvalidValue;
     *pointer = NULL;
     if (!size) return cudaSuccess;
@@ -14,6 +36,7 @@ cudaError_t lw_allocate(void **pointer, size_t size, int kind, const char *made_
     Reader reader;
     lw_put_u64(&request, size);
     lw_put_u64(&request, (uint64_t)kind);
+    put_place(&request, caller);
     cudaError_t error = lw_call_reader(OP_ALLOCATE, &request, &reply, &reader);
     if (error == cudaSuccess) {
         Allocation made = {.base = lw_get_u64(&reader), .size = size, .id = lw_get_u64(&reader), .kind = kind,
@@ -41,24 +64,24 @@ cudaError_t lw_free(void *pointer, unsigned kinds) {
 API cudaError_t cudaMalloc(void **pointer, size_t size) {
     ENTER();
     lw_flush_output();
-    return lw_return(lw_allocate(pointer, size, KIND_MALLOC, "cudaMalloc", 0));
+    return lw_return(lw_allocate(pointer, size, KIND_MALLOC, "cudaMalloc", 0, CALLER));
 }
 
 API cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned flags) {
     ENTER();
     REQUIRE(flags == cudaMemAttachGlobal || flags == cudaMemAttachHost, cudaErrorInvalidValue);
-    return lw_return(lw_allocate(pointer, size, KIND_MANAGED, "cudaMallocManaged", flags));
+    return lw_return(lw_allocate(pointer, size, KIND_MANAGED, "cudaMallocManaged", flags, CALLER));
 }
 
 API cudaError_t cudaMallocHost(void **pointer, size_t size) {
     ENTER();
-    return lw_return(lw_allocate(pointer, size, KIND_HOST, "cudaMallocHost", 0));
+    return lw_return(lw_allocate(pointer, size, KIND_HOST, "cudaMallocHost", 0, CALLER));
 }
 
 API cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned flags) {
     ENTER();
     REQUIRE(flags <= 7, cudaErrorInvalidValue);
-    return lw_return(lw_allocate(pointer, size, KIND_HOST, "cudaHostAlloc", flags));
+    return lw_return(lw_allocate(pointer, size, KIND_HOST, "cudaHostAlloc", flags, CALLER));
 }
 
 API cudaError_t cudaFree(void *pointer) {
@@ -79,7 +102,7 @@ API cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, siz
     REQUIRE(pitch, cudaErrorInvalidValue);
     *pitch = (width + PITCH - 1) / PITCH * PITCH;
     REQUIRE(!height || *pitch <= SIZE_MAX / height, cudaErrorMemoryAllocation);
-    return lw_return(lw_allocate(pointer, *pitch * height, KIND_MALLOC, "cudaMallocPitch", 0));
+    return lw_return(lw_allocate(pointer, *pitch * height, KIND_MALLOC, "cudaMallocPitch", 0, CALLER));
 }
 
 API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent extent) {
@@ -88,7 +111,7 @@ API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent e
     size_t rows, bytes, pitch = (extent.width + PITCH - 1) / PITCH * PITCH;
     REQUIRE(!__builtin_mul_overflow(extent.height, extent.depth, &rows) && !__builtin_mul_overflow(rows, pitch, &bytes),
             cudaErrorMemoryAllocation);
-    cudaError_t error = lw_allocate(&pitched->ptr, bytes, KIND_MALLOC, "cudaMalloc3D", 0);
+    cudaError_t error = lw_allocate(&pitched->ptr, bytes, KIND_MALLOC, "cudaMalloc3D", 0, CALLER);
     pitched->pitch = pitch;
     pitched->xsize = extent.width;
     pitched->ysize = extent.height;

@@ -13,14 +13,14 @@ static cudaMemPool_t default_pool(void) {
 
 API cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
     ENTER_STREAM(stream);
-    return lw_return(lw_allocate(pointer, size, KIND_MALLOC, "cudaMallocAsync", 0));
+    return lw_return(lw_allocate(pointer, size, KIND_MALLOC, "cudaMallocAsync", 0, CALLER));
 }
 SECOND_NAME(cudaMallocAsync, _ptsz)
 
 API cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
     ENTER_STREAM(stream);
     REQUIRE(lw_handle(pool, HANDLE_POOL), cudaErrorInvalidValue);
-    return lw_return(lw_allocate(pointer, size, KIND_MALLOC, "cudaMallocFromPoolAsync", 0));
+    return lw_return(lw_allocate(pointer, size, KIND_MALLOC, "cudaMallocFromPoolAsync", 0, CALLER));
 }
 SECOND_NAME(cudaMallocFromPoolAsync, _ptsz)
 

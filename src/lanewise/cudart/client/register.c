@@ -52,7 +52,7 @@ API cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned flags) {
     cudaError_t error = overlapping(r.begin, r.begin + r.length) ? cudaErrorHostMemoryAlreadyRegistered
                         : count == MOST                          ? cudaErrorMemoryAllocation
                                                                  : cudaSuccess;
-    if (error == cudaSuccess) error = lw_allocate(&arena, r.length, KIND_HOST, "cudaHostRegister", flags);
+    if (error == cudaSuccess) error = lw_allocate(&arena, r.length, KIND_HOST, "cudaHostRegister", flags, CALLER);
     if (error == cudaSuccess) {
         r.arena = (uint64_t)arena;
         memcpy(lw_alias(r.arena), (void *)r.begin, r.length);

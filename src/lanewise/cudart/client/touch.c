@@ -19,8 +19,9 @@ static const char *verb(void *context) {
 #endif
 }
 
-static void describe(uint64_t address, const char *did, char *text, size_t size) {
-    Allocation a;
+/* Puts the sentence into `text` and returns the number of the allocation, 0 where there is none. */
+static uint64_t describe(uint64_t address, const char *did, char *text, size_t size) {
+    Allocation a = {0};
     int at = snprintf(text, size, "host code %s device memory at %#llx", did, (unsigned long long)address);
     if (lw_find_known(address, &a))
         snprintf(text + at, size - at, ", byte %llu of allocation %llu: %llu bytes made by %s",
@@ -30,15 +31,20 @@ static void describe(uint64_t address, const char *did, char *text, size_t size)
                  (unsigned long long)(address - a.base), (unsigned long long)a.id, (unsigned long long)a.size, a.made_by);
     else
         snprintf(text + at, size - at, ", which is in no allocation of this process");
+    return a.id;
 }
 
 static void handler(int number, siginfo_t *info, void *context) {
     struct sigaction *previous = number == SIGSEGV ? &previous_segv : &previous_bus;
     if (info->si_code > 0 && lw_in_arena(info->si_addr)) {
-        char text[512];
-        describe((uint64_t)info->si_addr, verb(context), text, sizeof text);
-        lw_complain("lanewise: %s\n  next: copy it to the host with cudaMemcpy, or allocate it with cudaMallocManaged", text);
-        lw_try_call(OP_TOUCH, text, strlen(text));
+        struct {
+            uint64_t id;
+            char text[512];
+        } said;
+        said.id = describe((uint64_t)info->si_addr, verb(context), said.text, sizeof said.text);
+        lw_complain("lanewise: %s\n  next: copy it to the host with cudaMemcpy, or allocate it with cudaMallocManaged",
+                    said.text);
+        lw_try_call(OP_TOUCH, &said, sizeof said.id + strlen(said.text));
     }
     /* The instruction runs again when this returns, and then whoever was there before gets the signal. */
     sigaction(number, previous, NULL);
