@@ -138,22 +138,28 @@ class Card:
 _NAN_AT = {"f32": (0x7F80_0000, 0x7FFF_FFFF), "f64": (0x7FF << 52, 0xFFF8 << 48)}
 
 
+def comparable(case: Case, data: bytes, spec: str) -> bytes:
+    """A result without what `emulator/lowering/floats.py` says is the CPU's own: NaN bits of add, sub, mul and fma,
+    and the least normal number that `.ftz` multiplication and fma may give for zero."""
+    if case.key not in ("floating.add", "floating.sub", "floating.mul", "floating.fma"):
+        return data
+    kind = kind_of(spec).removesuffix("x2")
+    infinity, nan = _NAN_AT[kind]
+    sign = 1 << (width_of(kind) - 1)
+    values = array(_TYPECODES[bytes_of(kind)], data)
+    for index, value in enumerate(values):
+        if value & (sign - 1) > infinity:
+            values[index] = nan
+        elif "ftz" in case.name and value & (sign - 1) == 0x0080_0000:
+            values[index] = value & sign
+    return values.tobytes()
+
+
 def digest(case: Case, results: list[bytes]) -> str:
-    """Of all result bits, but for what `emulator/lowering/floats.py` says is not the card's: NaN bits of add, sub, mul
-    and fma, and the least normal number that `.ftz` multiplication and fma may give for zero."""
+    """Of all comparable bits of the results."""
     checksum = hashlib.sha1(usedforsecurity=False)
     for data, spec in zip(results, case.results, strict=True):
-        if case.key in ("floating.add", "floating.sub", "floating.mul", "floating.fma"):
-            infinity, nan = _NAN_AT[kind_of(spec)]
-            sign = 1 << (width_of(spec) - 1)
-            values = array(_TYPECODES[bytes_of(spec)], data)
-            for index, value in enumerate(values):
-                if value & (sign - 1) > infinity:
-                    values[index] = nan
-                elif "ftz" in case.name and value & (sign - 1) == 0x0080_0000:
-                    values[index] = value & sign
-            data = values.tobytes()
-        checksum.update(data)
+        checksum.update(comparable(case, data, spec))
     return checksum.hexdigest()[:16]
 
 

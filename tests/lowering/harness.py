@@ -9,6 +9,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
+from card import comparable
 from instructions import Case, Spec, all_cases, columns, selector_of, width_of
 
 from lanewise.emulator.ir import WARP, Elementwise, Emitter, Value
@@ -134,7 +135,10 @@ class Compiled:
             function: Callable[..., None] = prototype(self.engine.get_function_address(f"case{number}_{lanes}"))
             function(*pointers, groups * WARP // lanes)
             both.append([result[:count] for result in results])
-        for scalar, vector in zip(*both, strict=True):
+        for given, other, spec in zip(*both, case.results, strict=True):
+            scalar, vector = (
+                np.frombuffer(comparable(case, result.tobytes(), spec), dtype=result.dtype) for result in (given, other)
+            )
             differ = np.nonzero(scalar != vector)[0]
             assert not len(differ), (
                 f"{case.id}: scalar and vector shapes differ at {[hex(array[differ[0]]) for array in arrays]}: "
