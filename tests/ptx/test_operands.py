@@ -44,6 +44,7 @@ def operands(text: str) -> tuple[Operand, ...]:
         ("_|q", PairOperand(Sink(), Register("q"))),
         ("p|_", PairOperand(Register("p"), Sink())),
         ("{a, _, 5}", VectorOperand((Register("a"), Sink(), Integer(5)))),
+        ("{ a }", Register("a")),
         ("v", VectorOperand(tuple(Register(f"v.{c}") for c in "xyzw"))),
         ("v.z", Register("v.z")),
         ("v.b", Register("v.z")),
@@ -213,7 +214,7 @@ trees = st.one_of(
     symbols,
     st.just(Sink()),
     st.builds(Address, st.one_of(st.none(), registers, st.just(Symbol("word"))), offsets),
-    st.lists(st.one_of(scalars, st.just(Sink())), min_size=1, max_size=9).map(
+    st.lists(st.one_of(scalars, st.just(Sink())), min_size=2, max_size=9).map(
         lambda parts: VectorOperand(tuple(parts))
     ),
     st.builds(PairOperand, st.sampled_from([Register("p"), Sink()]), st.sampled_from([Register("q"), Sink()])),

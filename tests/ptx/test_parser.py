@@ -153,6 +153,33 @@ def test_lines_may_end_as_on_windows() -> None:
     assert [f.body for f in unix.functions.values()] == [f.body for f in windows.functions.values()]
 
 
+def test_what_llvm_writes() -> None:
+    function = module(
+        """
+        .visible .entry k(
+        \t.param .u64 .ptr .global .align 1 k_param_0
+        )
+        .reqntid 128
+        {
+        \t.reg .pred \t%p<2>; .reg .b32 \t%r<3>; .reg .b64 \t%rd<2>;
+        $L__func_begin0:
+        \t.loc\t1 180 0
+        \tmov.u32 %r1, 0x0;
+        \t@%p1 ld.global.b32 { %r1 }, [ %rd1 + 0 ];
+        \t{ .reg .b16 tmp; mov.b32 {tmp, _}, %r2; }
+        $L__func_end0:
+        }
+        .file\t1 "/somewhere" "kernel.py"
+        """
+    ).functions["k"]
+    move, load, unpack = instructions(function)
+    assert load.operands == (Register("%r1"), Address(Register("%rd1")))
+    assert move.source is not None
+    assert move.source.file == "/somewhere/kernel.py"
+    assert function.registers["tmp"] == "b16"
+    assert unpack.name == "mov.b32"
+
+
 def test_preprocessor_lines_and_comments_are_blank() -> None:
     function = kernel('# 1 "x.cu"\n/* ret;\n ret; */ ret; // ret;\n')
     assert [ins.line for ins in instructions(function)] == [9]

@@ -7,7 +7,10 @@ import re
 from lanewise.ptx.lexer import Source
 from lanewise.records import SourceLine
 
-_FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d{1,9})[ \t]+"((?:[^"\\\n]|\\[^\n])*)"', re.ASCII | re.MULTILINE)
+_FILE = re.compile(
+    r'^[ \t]*\.file[ \t]+(\d{1,9})[ \t]+"((?:[^"\\\n]|\\[^\n])*)"(?:[ \t]+"((?:[^"\\\n]|\\[^\n])*)")?',
+    re.ASCII | re.MULTILINE,
+)
 LOC = re.compile(
     r"\.loc\s+(\d{1,9})\s+(\d{1,9})(?:[ \t]+(\d{1,9}))?"
     r"(?:\s*,\s*function_name\s+([\w$.]+)(?:\s*\+\s*(\d{1,9}))?\s*,\s*inlined_at\s+(\d{1,9})\s+(\d{1,9})(?:\s+(\d{1,9}))?)?",
@@ -46,6 +49,12 @@ class DebugStrings:
         return self._bytes[start + offset : end if end >= 0 else None].decode("utf-8", "replace")
 
 
+def _path(first: str, second: str | None) -> str:
+    """A file name, or (as LLVM writes it) a directory and a file name."""
+    path = first if second is None else f"{first}/{second}"
+    return path.replace('\\"', '"')
+
+
 class LineTable:
     """`.file` entries of the module, and `.loc` directives resolved to SourceLine, chains of inlining included.
 
@@ -53,7 +62,7 @@ class LineTable:
     """
 
     def __init__(self, source: Source) -> None:
-        self.files = {int(match[1]): match[2].replace('\\"', '"') for match in _FILE.finditer(source.code)}
+        self.files = {int(match[1]): _path(match[2], match[3]) for match in _FILE.finditer(source.code)}
         self._source = source
         self._strings: DebugStrings | None = None
         self._seen: dict[tuple[int, int, int], SourceLine] = {}

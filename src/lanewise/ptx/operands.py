@@ -121,12 +121,13 @@ class OperandParser:
         return value
 
     def vector(self) -> Operand:
+        """`{a, b}`; `{a}` is the scalar a, as ptxas has it."""
         self.cursor.expect("{", "to open a vector")
         elements = [self.simple(self.expression())]
         while self.cursor.accept(","):
             elements.append(self.simple(self.expression()))
         self.cursor.expect("}", "to close the vector")
-        return VectorOperand(tuple(elements))
+        return elements[0] if len(elements) == 1 else VectorOperand(tuple(elements))
 
     def address(self) -> Operand:
         self.cursor.expect("[", "to open an address")
