@@ -55,6 +55,7 @@ class BlockInfo:
     lines: tuple[tuple[SourceLine | None, int], ...]  # source line -> PTX instructions on it, guarded ones included
     instructions: int
     branch: tuple[SourceLine | None, int] | None  # source and PTX line of the branch that ends it
+    ptx_lines: tuple[int, ...] = ()  # of its instructions, in order
 
 
 @dataclass(slots=True)
@@ -134,11 +135,12 @@ define internal void @lw_kernel(ptr %x, ptr %w) #0 {{
             real = [i for i in block.instructions if not (i.opcode == "ret" and i.line == function.end_line)]
             for instruction in real:
                 lines[instruction.source] = lines.get(instruction.source, 0) + 1
+            ptx_lines = tuple(instruction.line for instruction in block.instructions)
             last = block.instructions[-1] if block.instructions else None
             branch = None
             if last is not None and last.opcode in ("bra", "brx") and (last.guard is not None or last.opcode == "brx"):
                 branch = (last.source, last.line)
-            self.blocks.append(BlockInfo(function.name, module, tuple(lines.items()), len(real), branch))
+            self.blocks.append(BlockInfo(function.name, module, tuple(lines.items()), len(real), branch, ptx_lines))
         return first
 
     def add_site(
