@@ -116,7 +116,7 @@ class OperandParser:
             return Integer(value.value)
         if isinstance(value, Based):
             if isinstance(value.base, Symbol):
-                return Address(*value) if self.memory else Symbol(value.base.name, value.offset)
+                return Address(*value) if self.memory and self.found_element else Symbol(value.base.name, value.offset)
             raise self.cursor.error(f"'{value.base.name} + offset' is only possible in an address, in brackets")
         return value
 
