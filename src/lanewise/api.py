@@ -236,7 +236,7 @@ def compile(
     `options` are NVRTC's. Raises CompileError with the compiler's text, PtxSyntaxError, EnvironmentProblem.
     """
     spec = devices.load(device)
-    emulated = EmulatedDevice(spec, memory=DeviceMemory(), arch=arch, limits=limits)
+    emulated = EmulatedDevice(spec, memory=DeviceMemory(spec.values.memory_bytes), arch=arch, limits=limits)
     is_ptx = source.lstrip().startswith((".version", "//")) and ".version" in source
     text = source if is_ptx else nvrtc.compile_source(source, arch=emulated.arch, options=options, name=SOURCE_NAME)
     loaded = emulated.load((ModuleImage(SOURCE_NAME, text),))

@@ -19,7 +19,7 @@ from lanewise.emulator.program import Program
 from lanewise.errors import LanewiseError, UnsupportedCode
 from lanewise.hardware.device import DeviceSpec
 from lanewise.ptx import parse
-from lanewise.records import KernelResources, LaunchRecord, Unsupported
+from lanewise.records import Finding, KernelResources, LaunchRecord, Unsupported
 from lanewise.toolchain import cache, ptxas
 
 Progress = Callable[[int, int, str], None]
@@ -155,7 +155,8 @@ class EmulatedDevice:
             self._note_unsupported(error)
             return LaunchOutcome(CudaError.NOT_SUPPORTED)
         error_code = CudaError.SUCCESS if launched.fault is None else _ERRORS.get(launched.fault_code, _LAUNCH_FAILURE)
-        return LaunchOutcome(error_code, record.ptx_thread_instructions, launched.output)
+        messages = _assertion(launched.fault) if launched.fault is not None else b""
+        return LaunchOutcome(error_code, record.ptx_thread_instructions, launched.output, messages)
 
     def run(
         self,
@@ -204,6 +205,15 @@ class EmulatedDevice:
         self.engine.interrupt()
 
 
+def _assertion(fault: Finding) -> bytes:
+    """What a card's driver writes to stderr for a failed assertion."""
+    if fault.check != "assert" or fault.block is None or fault.thread is None:
+        return b""
+    place, _, condition = fault.message.partition(": assertion ")
+    block, thread = (",".join(map(str, index)) for index in (fault.block, fault.thread))
+    return f"{place}: block: [{block}], thread: [{thread}] Assertion {condition}.\n".encode()
+
+
 class _Teller:
     """Adds the kernel's name to progress calls."""
 
@@ -222,7 +232,7 @@ _ERRORS = {
     Fault.LOCAL_BOUNDS: CudaError.ILLEGAL_ADDRESS,
     Fault.MISALIGNED: CudaError.MISALIGNED_ADDRESS,
     Fault.ASSERT: CudaError.ASSERT,
-    Fault.TRAP: CudaError.ILLEGAL_INSTRUCTION,
+    Fault.TRAP: CudaError.LAUNCH_FAILURE,  # as an H200 does
     Fault.STACK: CudaError.HARDWARE_STACK_ERROR,
     Fault.BAD_CALL: CudaError.INVALID_PC,
 }

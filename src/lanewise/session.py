@@ -33,7 +33,7 @@ def run_program(request: RunRequest) -> RunResult:
     )
     if refusal is not None:
         raise refusal
-    memory = DeviceMemory()
+    memory = DeviceMemory(spec.values.memory_bytes)
     device = EmulatedDevice(
         spec, memory=memory, arch=arch, limits=limits(request), keep=request.reports, progress=request.progress
     )

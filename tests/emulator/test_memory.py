@@ -6,6 +6,7 @@ import ctypes
 import gc
 import os
 import random
+import subprocess
 import sys
 import threading
 from itertools import pairwise
@@ -215,6 +216,19 @@ def test_a_large_device_costs_nothing_until_touched() -> None:
     a = memory.allocate(100_000_000_000)
     memory.write(a.end - 4, b"last")
     assert os.fstat(memory.fd or -1).st_blocks * 512 <= 2 * PAGE
+
+
+@linux
+def test_a_limit_on_addresses_gives_a_smaller_arena() -> None:
+    script = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+from lanewise.emulator.memory import DeviceMemory
+memory = DeviceMemory(100 << 30)
+print(memory.size, memory.fd is not None)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{4 << 30} True\n"
 
 
 def test_threads_may_allocate_and_free_at_once(memory: DeviceMemory) -> None:

@@ -7,6 +7,7 @@ access through a dangling pointer is then known for what it is. Memory reads as 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 from bisect import bisect_left, bisect_right, insort
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lanewise.emulator.arena import PAGE, Arena
-from lanewise.errors import LimitReached
+from lanewise.errors import EnvironmentProblem, LimitReached
 from lanewise.records import Allocation, SourceLine
 
 GUARD = 256  # bytes of nothing between two allocations: more than the widest access of one thread
@@ -45,13 +46,13 @@ class DeviceMemory:
     """Allocations of one device. Safe to use from several threads.
 
     `capacity` is the device's memory in bytes, a limit on what is allocated at one time; nothing is committed before it
-    is touched. `arena_size` bytes of addresses are reserved (default: four times the capacity, so that freed addresses
-    rest a while).
+    is touched. `arena_size` bytes of addresses are reserved: by default four times the capacity, so that freed
+    addresses rest a while, or as much as the system gives.
     """
 
     def __init__(self, capacity: int = 16 * _GIB, *, arena_size: int | None = None, base: int | None = None) -> None:
         self.capacity = capacity
-        self.arena = Arena(arena_size if arena_size is not None else max(4 * capacity, _GIB), base=base)
+        self.arena = _reserve([arena_size] if arena_size is not None else _sizes(capacity), base)
         # Adds what is costly to know (a name, where it was made) to the allocations that messages are about.
         self.describe: Callable[[Allocation], Allocation] = lambda allocation: allocation
         self._lock = threading.RLock()
@@ -267,6 +268,19 @@ class DeviceMemory:
         for base in self._freed_begins[first:last]:
             del self._freed[base]
         del self._freed_begins[first:last]
+
+
+def _sizes(capacity: int) -> list[int]:
+    """Sizes of the arena to try, the best first."""
+    best = max(4 * capacity, _GIB)
+    return [best, *(size for size in (capacity + _GIB, 64 * _GIB, 16 * _GIB, 4 * _GIB, _GIB) if size < best)]
+
+
+def _reserve(sizes: list[int], base: int | None) -> Arena:
+    for size in sizes[:-1]:
+        with contextlib.suppress(EnvironmentProblem):
+            return Arena(size, base=base)
+    return Arena(sizes[-1], base=base)
 
 
 def _align(value: int, alignment: int) -> int:

@@ -68,10 +68,11 @@ class HostServices:
         condition = self.string(argument(0), warp, block, lane).decode(errors="replace")
         file = self.string(argument(1), warp, block, lane).decode(errors="replace")
         line = argument(2) & 0xFFFFFFFF
+        function = self.string(argument(3), warp, block, lane).decode(errors="replace")
         return FaultReport(
             4, worker.fields.get(Worker.FAULT_SITE), 1 << lane, (), 0,
             (warp.get32(Warp.CTAID_X), warp.get32(Warp.CTAID_Y), warp.get32(Warp.CTAID_Z)), warp.get32(Warp.INDEX),
-            message=f"{file}:{line}: assertion `{condition}` failed",
+            message=f"{file}:{line}: {function}: assertion `{condition}` failed",
         )  # fmt: skip
 
     def read(self, address: int, size: int, warp: Fields, block: Fields, lane: int) -> bytes:

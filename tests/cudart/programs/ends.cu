@@ -19,7 +19,7 @@ extern "C" __global__ void mistake() { }
 extern "C" __global__ void wait_for_end() { }
 extern "C" __global__ void iota(int* out, int first) { out[threadIdx.x] = first + threadIdx.x; }
 
-static int sticky(int code) {
+static int sticky(int code, bool real) {
   int n = 0;
   void* p;
   OK(cudaMalloc(&p, 16));
@@ -35,8 +35,8 @@ static int sticky(int code) {
 #ifndef CARD  // the H200 here stays unavailable to the process: cudaErrorDevicesUnavailable
   OK(cudaMalloc(&p, 16));
   OK(cudaDeviceSynchronize());
-  fail<<<1, 1>>>(cudaErrorInvalidValue);
-  GIVES(cudaErrorInvalidValue, cudaGetLastError());  // refused, not a fault
+  fail<<<1, 1>>>(cudaErrorInvalidValue);  // the fake device refuses this one
+  GIVES(real ? cudaSuccess : cudaErrorInvalidValue, cudaGetLastError());
   OK(cudaDeviceSynchronize());
 #endif
   return failures;
@@ -82,7 +82,7 @@ static void mine(int) {
 int main(int argc, char** argv) {
   std::string way = argc > 1 ? argv[1] : "";
   int* p;
-  if (way == "sticky") return sticky(std::atoi(argv[2]));
+  if (way == "sticky") return sticky(std::atoi(argv[2]), argc > 3);
   if (way == "fork") return forked();
   if (way == "exit") std::exit(std::atoi(argv[2]));
   if (cudaMalloc(&p, 40) != cudaSuccess) return 99;
