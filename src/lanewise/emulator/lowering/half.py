@@ -88,21 +88,11 @@ def mul(e: Elementwise, ins: Instruction, a: Value, b: Value) -> Value:
 
 
 def fma(e: Elementwise, ins: Instruction, a: Value, b: Value, c: Value) -> Value:
-    """Also the mixed form `fma.rnd{.sat}.f32.f16 d, a, b, c`. `.oob`: an operand of all ones (which stands for one out
-    of bounds) gives 0."""
+    """Also the mixed form `fma.rnd{.sat}.f32.f16 d, a, b, c`."""
     if _is_mixed(ins):
         return _mixed(e, ins, "fma", a, b, c)
     function = _wide_fma_to_odd if ins.type.startswith("bf16") else _fma_to_odd
-    result = _compute(e, ins, function, a, b, c)
-    if not ins.has("oob"):
-        return result
-
-    def keep(inner: Elementwise, x: Value, y: Value, value: Value) -> Value:
-        ones = inner.const("i16", -1)
-        outside = inner.op("or", inner.icmp("eq", x, ones), inner.icmp("eq", y, ones))
-        return inner.select(outside, inner.const("i16", 0), value)
-
-    return by_parts(e, "i16", keep, a, b, result) if ins.type.endswith("x2") else keep(e, a, b, result)
+    return _compute(e, ins, function, a, b, c)
 
 
 def _fma_to_odd(e: Elementwise, a: Value, b: Value, c: Value) -> Value:
