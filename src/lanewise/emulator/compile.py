@@ -15,6 +15,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+from lanewise.emulator import runtime
 from lanewise.emulator.kinds import LaneShape
 from lanewise.emulator.layout import BLOCK_COUNTERS, SITE_COUNTERS
 from lanewise.emulator.program import Program
@@ -117,13 +118,13 @@ def compile_kernel(program: Program, kernel: Function, shape: LaneShape, store: 
         except Exception:  # an old or damaged entry is no reason to stop
             info = None
         if isinstance(info, KernelInfo):
-            return _load(info, code)
+            return _load(info, code, store)
     unit = Unit(program, kernel, shape)
     text = unit.module_text()
     info = kernel_info(unit)
     code = object_code(text)
     store.put(key, pickle.dumps((info, code)))
-    return _load(info, code)
+    return _load(info, code, store)
 
 
 def kernel_info(unit: Unit) -> KernelInfo:
@@ -194,12 +195,25 @@ def optimise(module: Any, machine: Any) -> None:
     )
 
 
-def _load(info: KernelInfo, code: bytes) -> CompiledKernel:
+def runtime_code(store: CodeCache) -> bytes:
+    """Machine code of what all kernels share, from the cache where it is there."""
+    text = runtime.text()
+    key = hashlib.sha256(f"{machine_key()}|{text}".encode()).hexdigest()
+    code = store.get(key)
+    if code is None:
+        code = object_code(text)
+        store.put(key, code)
+    return code
+
+
+def _load(info: KernelInfo, code: bytes, store: CodeCache) -> CompiledKernel:
+    shared_code = runtime_code(store)
     with _lock:
         target, features = _target()
         machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        for data in (shared_code, code):
+            engine.add_object_file(llvm.ObjectFileRef.from_data(data))
         engine.finalize_object()
         address = engine.get_function_address("lw_run")
     run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)

@@ -48,6 +48,13 @@ class SiteCounts:
     stride: int | None
 
 
+def _stride(static: int, seen: int) -> int | None:
+    """The one stride of all strided requests; None where there is none, or more than one."""
+    if static and seen in (0, static):
+        return static
+    return seen if seen not in (0, -1) and not static else None
+
+
 def site_counts(info: KernelInfo, counters: Counters) -> list[SiteCounts]:
     """Counts of every site, static costs included."""
     blocks = block_counters(info, counters)
@@ -69,9 +76,9 @@ def site_counts(info: KernelInfo, counters: Counters) -> list[SiteCounts]:
                 c[layout.SITE_SECTORS] + site.static_sectors * requests,
                 c[layout.SITE_SECTORS_IDEAL] + site.static_sectors * requests,
                 c[layout.SITE_WAVEFRONTS] + site.static_wavefronts * requests,
-                c[layout.SITE_WAVEFRONTS_IDEAL] + site.static_wavefronts * requests,
+                c[layout.SITE_WAVEFRONTS_IDEAL] + site.static_wavefronts_ideal * requests,
                 patterns,
-                stride if stride not in (0, -1) else None,
+                _stride(site.static_stride if requests else 0, stride),
             )
         )
     return result

@@ -1,13 +1,13 @@
-"""What is known of a register's value across the 32 lanes of a warp: one scalar, an affine form, or anything.
+"""What is known of a register's value across the 32 lanes of a warp: one scalar, a form over the lanes, or anything.
 
     uniform    one scalar
-    affine     base + sx * X + sy * Y                       32 bits, wrapping
-    extended   outer + scale * extend(base + sx * X + sy * Y)    64 bits; extend is sign or zero extension
+    affine     base + offsets[lane] + factor * pattern[lane]                         32 bits, wrapping
+    extended   outer + sum of scale * extend(an affine value)                        64 bits; sign or zero extension
     varying    a vector
 
-X and Y are the lane's place in the block's rows (`LaneShape`). A stride or scale of None is known only at run time and
-stored beside the base. The extended form keeps a 32-bit index whose widening might wrap between lanes symbolic, so that
-no value has to be guessed: whether it wrapped is asked where memory is accessed.
+Offsets and patterns are constants, one a lane: `threadIdx.x % 16 * 32` has them as well as `threadIdx.x`; base, factor
+and outer are scalars of the program. The extended form keeps a 32-bit index whose widening might wrap between lanes
+symbolic, so that no value has to be guessed: whether it wrapped is asked where memory is accessed.
 
 Source of the idea: Collange, "Identifying scalar behavior in CUDA kernels"; Karrenberg and Hack, whole-function
 vectorisation.
@@ -21,6 +21,9 @@ from typing import NamedTuple
 
 from lanewise.ptx.syntax import Address, Instruction, Integer, Negated, Operand, Register, Special, VectorOperand
 
+Lanes = tuple[int, ...]  # one number a lane; empty: all zero
+MAX_TERMS = 2
+
 
 class Tag(IntEnum):
     UNIFORM = 0
@@ -29,15 +32,25 @@ class Tag(IntEnum):
     VARYING = 3
 
 
+class Term(NamedTuple):
+    """scale * extend(base + offsets + factor * pattern). A scale of None is known at run time only."""
+
+    signed: bool
+    scale: int | None
+    offsets: Lanes
+    pattern: Lanes
+
+
 class Kind(NamedTuple):
-    """Strides in bytes or elements, as the value has them; None: known at run time only."""
+    """`zeros`: the base (or the scalar) is a multiple of 2**zeros. `most`: no lane's value is above it, as an unsigned
+    number; None: not known."""
 
     tag: Tag
-    sx: int | None = 0
-    sy: int | None = 0
-    scale: int | None = 1
-    signed: bool = False
-    aligned: bool = False  # affine: the base is a multiple of 32
+    offsets: Lanes = ()
+    pattern: Lanes = ()
+    terms: tuple[Term, ...] = ()
+    zeros: int = 0
+    most: int | None = None
 
 
 UNIFORM = Kind(Tag.UNIFORM)
@@ -52,14 +65,6 @@ class LaneShape(NamedTuple):
 
     row: int
 
-    @property
-    def x(self) -> tuple[int, ...]:
-        return tuple(lane % self.row for lane in range(32))
-
-    @property
-    def y(self) -> tuple[int, ...]:
-        return tuple(lane // self.row for lane in range(32))
-
 
 def lane_shape(block: tuple[int, int, int]) -> LaneShape:
     """The shape that warps of such a block have; kernels are compiled once per shape."""
@@ -71,26 +76,9 @@ def lane_shape(block: tuple[int, int, int]) -> LaneShape:
     return LaneShape(0)
 
 
-def _same(a: int | None, b: int | None) -> int | None:
-    return a if a == b else None
-
-
-def join(a: Kind | None, b: Kind | None) -> Kind | None:
-    """The least kind that holds both; None is 'no definition seen yet'."""
-    if a is None or a == b:
-        return b
-    if b is None:
-        return a
-    if Tag.VARYING in (a.tag, b.tag) or {a.tag, b.tag} == {Tag.AFFINE, Tag.EXTENDED}:
-        return VARYING
-    if a.tag == Tag.UNIFORM or b.tag == Tag.UNIFORM:
-        other = b if a.tag == Tag.UNIFORM else a
-        return other._replace(sx=_same(other.sx, 0), sy=_same(other.sy, 0), aligned=False)
-    if a.tag == Tag.EXTENDED and a.signed != b.signed:
-        return VARYING
-    return a._replace(
-        sx=_same(a.sx, b.sx), sy=_same(a.sy, b.sy), scale=_same(a.scale, b.scale), aligned=a.aligned and b.aligned
-    )
+def _lanes(values: Lanes) -> Lanes:
+    """The normal form: empty where all are zero."""
+    return values if any(values) else ()
 
 
 def wrap(value: int, bits: int = 32) -> int:
@@ -99,20 +87,36 @@ def wrap(value: int, bits: int = 32) -> int:
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
-def _plus(a: int | None, b: int | None, sign: int = 1) -> int | None:
-    return None if a is None or b is None else wrap(a + sign * b)
+def trailing_zeros(value: int) -> int:
+    """Of a number of at most 64 bits; 64 for zero."""
+    return (value & -value).bit_length() - 1 if value else 64
 
 
-def _times(a: int | None, factor: int | None, bits: int = 32) -> int | None:
-    if a == 0:
-        return 0
-    return None if a is None or factor is None else wrap(a * factor, bits)
+def join(a: Kind | None, b: Kind | None) -> Kind | None:
+    """The least kind that holds both; None is 'no definition seen yet'."""
+    if a is None or a == b:
+        return b
+    if b is None:
+        return a
+    if (a.tag, a.offsets, a.pattern) != (b.tag, b.offsets, b.pattern):
+        return VARYING
+    if a.tag == Tag.VARYING:
+        return VARYING
+    if a.terms != b.terms:
+        if len(a.terms) != len(b.terms) or any(
+            x._replace(scale=None) != y._replace(scale=None) for x, y in zip(a.terms, b.terms, strict=True)
+        ):
+            return VARYING
+        terms = tuple(x if x == y else x._replace(scale=None) for x, y in zip(a.terms, b.terms, strict=True))
+        a = a._replace(terms=terms)
+    return a._replace(zeros=min(a.zeros, b.zeros), most=a.most if a.most == b.most else None)
 
 
 KindOf = Callable[[Operand], Kind | None]
 
 
 def constant(operand: Operand) -> int | None:
+    """The value of a literal."""
     return operand.value if isinstance(operand, Integer) else None
 
 
@@ -130,17 +134,21 @@ def special(name: str, shape: LaneShape) -> Kind:
     """The kind of a special register."""
     if name in SPECIAL_UNIFORM or name.startswith(("%envreg", "%pm", "%reserved_smem")):
         return UNIFORM
+    lanes = tuple(range(32))
+    if name == "%laneid":
+        return Kind(Tag.AFFINE, lanes, zeros=64, most=31)
+    if not name.startswith("%tid.") or name == "%tid.w":
+        return UNIFORM if name == "%tid.w" else VARYING
     if shape.row == 0:
         return VARYING
     if name == "%tid.x":
-        return Kind(Tag.AFFINE, 1, 0, aligned=shape.row == 32)
-    if name == "%tid.y":
-        return UNIFORM if shape.row == 32 else Kind(Tag.AFFINE, 0, 1)
-    if name == "%tid.z":
-        return UNIFORM
-    if name == "%laneid":
-        return Kind(Tag.AFFINE, 1, 0 if shape.row == 32 else shape.row, aligned=shape.row == 32)
-    return VARYING
+        if shape.row == 32:
+            return Kind(Tag.AFFINE, lanes, zeros=5, most=1023)
+        return Kind(Tag.AFFINE, _lanes(tuple(lane % shape.row for lane in lanes)), zeros=64, most=shape.row - 1)
+    if name == "%tid.y" and shape.row != 32:
+        rows = tuple(lane // shape.row for lane in lanes)
+        return Kind(Tag.AFFINE, rows, zeros=trailing_zeros(32 // shape.row), most=1023)
+    return Kind(Tag.UNIFORM, most=1023)
 
 
 def operand_kind(operand: Operand, registers: Callable[[str], Kind | None], shape: LaneShape) -> Kind | None:
@@ -154,6 +162,8 @@ def operand_kind(operand: Operand, registers: Callable[[str], Kind | None], shap
             return kind if kind is None or kind.tag == Tag.UNIFORM else VARYING
         case Negated(_, _):
             return VARYING
+        case Integer(value):
+            return literal_kind(value)
         case Address(Register(name), _):
             return registers(name)
         case VectorOperand(elements):
@@ -174,31 +184,66 @@ def transfer(lowering: str, instruction: Instruction, kinds: list[Kind | None]) 
         return None
     known = [kind for kind in kinds if kind is not None]
     if all(kind.tag == Tag.UNIFORM for kind in known):
-        return UNIFORM
+        return _uniform(lowering, instruction, known)
     rule = _RULES.get(lowering)
     if rule is None or any(kind.tag == Tag.VARYING for kind in known):
         return VARYING
     return rule(instruction, known)
 
 
-def _is_32(instruction: Instruction) -> bool:
-    return instruction.type in ("u32", "s32", "b32")
+def _width(instruction: Instruction) -> int:
+    return 32 if instruction.type in ("u32", "s32", "b32") else 64 if instruction.type in ("u64", "s64", "b64") else 0
 
 
-def _is_64(instruction: Instruction) -> bool:
-    return instruction.type in ("u64", "s64", "b64")
+def literal_kind(value: int, bits: int = 32) -> Kind:
+    value &= (1 << bits) - 1
+    return Kind(Tag.UNIFORM, zeros=trailing_zeros(value), most=value)
+
+
+def _added(a: Lanes, b: Lanes, sign: int = 1) -> Lanes:
+    if not a and not b:
+        return ()
+    a, b = a or (0,) * 32, b or (0,) * 32
+    return _lanes(tuple(wrap(x + sign * y) for x, y in zip(a, b, strict=True)))
+
+
+def _scaled(lanes: Lanes, factor: int) -> Lanes:
+    return _lanes(tuple(wrap(x * factor) for x in lanes))
+
+
+def _simplified(kind: Kind) -> Kind:
+    """An affine kind whose lanes do not differ is uniform."""
+    if kind.tag == Tag.AFFINE and not kind.offsets and not kind.pattern:
+        return Kind(Tag.UNIFORM, zeros=kind.zeros, most=kind.most)
+    return kind
 
 
 def _sum(instruction: Instruction, a: Kind, b: Kind, sign: int) -> Kind:
-    if instruction.has("sat", "cc"):
+    if instruction.has("sat", "cc") or Tag.VARYING in (a.tag, b.tag):
         return VARYING
-    if _is_32(instruction) and Tag.EXTENDED not in (a.tag, b.tag):
-        return Kind(Tag.AFFINE, _plus(a.sx, b.sx, sign), _plus(a.sy, b.sy, sign))
-    if _is_64(instruction):
-        if b.tag == Tag.UNIFORM:
-            return a
-        if a.tag == Tag.UNIFORM:
-            return b._replace(scale=_times(b.scale, sign, 64))
+    if _width(instruction) == 32 and Tag.EXTENDED not in (a.tag, b.tag):
+        if a.pattern and b.pattern and a.pattern != b.pattern:
+            return VARYING
+        most = None
+        if sign == 1 and a.most is not None and b.most is not None and a.most + b.most < 1 << 31:
+            most = a.most + b.most
+        return _simplified(
+            Kind(
+                Tag.AFFINE,
+                _added(a.offsets, b.offsets, sign),
+                a.pattern or b.pattern,
+                zeros=min(a.zeros, b.zeros),
+                most=most,
+            )
+        )
+    if _width(instruction) == 64 and Tag.AFFINE not in (a.tag, b.tag):
+        mine = b.terms
+        if sign == -1:
+            mine = tuple(t._replace(scale=None if t.scale is None else wrap(-t.scale, 64)) for t in mine)
+        terms = a.terms + mine
+        if len(terms) > MAX_TERMS:
+            return VARYING
+        return Kind(Tag.EXTENDED, terms=terms) if terms else UNIFORM
     return VARYING
 
 
@@ -212,12 +257,11 @@ def _sub(instruction: Instruction, kinds: list[Kind]) -> Kind:
 
 def _product(instruction: Instruction, a: Kind, b: Kind) -> Kind:
     """a * b where one is uniform; the factor's value, where it is a literal."""
+    factor = constant(instruction.operands[2])
     if b.tag != Tag.UNIFORM:
         a, b = b, a
         factor = constant(instruction.operands[1])
-    else:
-        factor = constant(instruction.operands[2])
-    if b.tag != Tag.UNIFORM:
+    if b.tag != Tag.UNIFORM or instruction.has("hi"):
         return VARYING
     if instruction.has("wide"):
         if instruction.type not in ("s32", "u32") or a.tag != Tag.AFFINE:
@@ -225,14 +269,28 @@ def _product(instruction: Instruction, a: Kind, b: Kind) -> Kind:
         signed = instruction.type == "s32"
         if factor is not None:
             factor = wrap(factor, 32) if signed else factor & 0xFFFFFFFF
-        return Kind(Tag.EXTENDED, a.sx, a.sy, factor, signed)
-    if instruction.has("hi"):
-        return VARYING
-    if _is_32(instruction) and a.tag == Tag.AFFINE:
-        return Kind(Tag.AFFINE, _times(a.sx, factor), _times(a.sy, factor))
-    if _is_64(instruction) and a.tag == Tag.EXTENDED:
-        return a._replace(scale=_times(a.scale, factor, 64))
+        return Kind(Tag.EXTENDED, terms=(Term(signed, factor, a.offsets, a.pattern),))
+    if _width(instruction) == 32 and a.tag == Tag.AFFINE:
+        return _times(a, factor, b)
+    if _width(instruction) == 64 and a.tag == Tag.EXTENDED:
+        terms = tuple(
+            t._replace(scale=None if t.scale is None or factor is None else wrap(t.scale * factor, 64)) for t in a.terms
+        )
+        return Kind(Tag.EXTENDED, terms=terms)
     return VARYING
+
+
+def _times(a: Kind, factor: int | None, b: Kind) -> Kind:
+    """An affine value times a uniform one. Offsets times an unknown factor become the pattern."""
+    if factor is not None:
+        most = a.most * factor if a.most is not None and factor >= 0 and a.most * factor < 1 << 31 else None
+        zeros = min(64, a.zeros + trailing_zeros(factor))
+        if factor == 0:
+            return literal_kind(0)
+        return _simplified(Kind(Tag.AFFINE, _scaled(a.offsets, factor), a.pattern, zeros=zeros, most=most))
+    if a.pattern and a.offsets:
+        return VARYING
+    return Kind(Tag.AFFINE, (), a.pattern or a.offsets, zeros=min(64, a.zeros + b.zeros))
 
 
 def _mul(instruction: Instruction, kinds: list[Kind]) -> Kind:
@@ -242,56 +300,66 @@ def _mul(instruction: Instruction, kinds: list[Kind]) -> Kind:
 def _mad(instruction: Instruction, kinds: list[Kind]) -> Kind:
     if instruction.has("sat", "cc", "hi"):
         return VARYING
-    if kinds[0].tag == kinds[1].tag == Tag.UNIFORM:
-        product = UNIFORM
-    else:
-        product = _product(instruction, kinds[0], kinds[1])
-    addend = kinds[2]
-    if product.tag == Tag.VARYING:
-        return VARYING
-    if _is_32(instruction) and not instruction.has("wide"):
-        if Tag.EXTENDED in (product.tag, addend.tag):
-            return VARYING
-        return Kind(Tag.AFFINE, _plus(product.sx, addend.sx), _plus(product.sy, addend.sy))
-    if product.tag == Tag.UNIFORM:
-        return addend if addend.tag == Tag.EXTENDED else VARYING
-    return product if addend.tag == Tag.UNIFORM else VARYING
+    both = kinds[0].tag == kinds[1].tag == Tag.UNIFORM
+    product = UNIFORM if both else _product(instruction, kinds[0], kinds[1])
+    if instruction.has("wide"):
+        wide = Instruction("add", ("s64",), instruction.operands)
+        return _sum(wide, product, kinds[2], 1)
+    return _sum(instruction, product, kinds[2], 1)
 
 
 def _shl(instruction: Instruction, kinds: list[Kind]) -> Kind:
     amount = constant(instruction.operands[2])
-    if amount is None or kinds[0].tag == Tag.UNIFORM:
+    a = kinds[0]
+    if amount is None or not 0 <= amount < _width(instruction):
         return VARYING
-    if _is_32(instruction) and kinds[0].tag == Tag.AFFINE and 0 <= amount < 32:
-        return kinds[0]._replace(
-            sx=_times(kinds[0].sx, 1 << amount), sy=_times(kinds[0].sy, 1 << amount), aligned=kinds[0].aligned
-        )
-    if _is_64(instruction) and kinds[0].tag == Tag.EXTENDED and 0 <= amount < 64:
-        return kinds[0]._replace(scale=_times(kinds[0].scale, 1 << amount, 64))
+    if a.tag == Tag.AFFINE and _width(instruction) == 32:
+        return _times(a, 1 << amount, UNIFORM)
+    if a.tag == Tag.EXTENDED and _width(instruction) == 64:
+        terms = tuple(t._replace(scale=None if t.scale is None else wrap(t.scale << amount, 64)) for t in a.terms)
+        return Kind(Tag.EXTENDED, terms=terms)
     return VARYING
 
 
-def low_mask_bits(value: int | None) -> int | None:
-    """k where value is 2**k - 1, else None."""
-    if value is None or value <= 0 or value & (value + 1):
-        return None
-    return value.bit_length()
+def disjoint(a: Kind) -> bool:
+    """Whether base and offsets share no bits, so that bit operations may treat them apart."""
+    if a.tag != Tag.AFFINE or a.pattern or not a.offsets:
+        return False
+    return min(a.offsets) >= 0 and max(a.offsets) < 1 << min(a.zeros, 31)
 
 
 def _and(instruction: Instruction, kinds: list[Kind]) -> Kind:
-    bits = low_mask_bits(constant(instruction.operands[2]))
+    mask = constant(instruction.operands[2])
     a = kinds[0]
-    if bits is not None and bits >= 5 and a.tag == Tag.AFFINE and a.aligned and (a.sx, a.sy) == (1, 0):
-        return a
-    return VARYING
+    if mask is None or _width(instruction) != 32 or not disjoint(a):
+        return VARYING
+    most = (
+        None if mask < 0 and a.most is None else min(n for n in (a.most, mask if mask >= 0 else None) if n is not None)
+    )
+    return _simplified(Kind(Tag.AFFINE, _lanes(tuple(x & mask for x in a.offsets)), zeros=a.zeros, most=most))
+
+
+def _or(instruction: Instruction, kinds: list[Kind]) -> Kind:
+    """`tid * 4 | 1`: with a literal that fits under the base's zeros."""
+    value = constant(instruction.operands[2])
+    a = kinds[0]
+    if value is None or _width(instruction) != 32 or not disjoint(a) or not 0 <= value < 1 << min(a.zeros, 31):
+        return VARYING
+    return Kind(Tag.AFFINE, tuple(x | value for x in a.offsets), zeros=a.zeros)
 
 
 def _shr(instruction: Instruction, kinds: list[Kind]) -> Kind:
     amount = constant(instruction.operands[2])
     a = kinds[0]
-    if amount is not None and 5 <= amount < 32 and a.tag == Tag.AFFINE and a.aligned and (a.sx, a.sy) == (1, 0):
-        return UNIFORM
-    return VARYING
+    if amount is None or not 0 <= amount < 32 or _width(instruction) != 32:
+        return VARYING
+    if a.most is not None and a.most >> amount == 0 and a.tag == Tag.AFFINE:
+        return literal_kind(0)
+    if not disjoint(a):
+        return VARYING
+    most = None if a.most is None else a.most >> amount
+    zeros = 64 if a.zeros == 64 else max(0, a.zeros - amount)
+    return _simplified(Kind(Tag.AFFINE, _lanes(tuple(x >> amount for x in a.offsets)), zeros=zeros, most=most))
 
 
 def _cvt(instruction: Instruction, kinds: list[Kind]) -> Kind:
@@ -300,13 +368,21 @@ def _cvt(instruction: Instruction, kinds: list[Kind]) -> Kind:
         return VARYING
     to, source = instruction.types
     if to in ("s64", "u64") and source in ("s32", "u32") and a.tag == Tag.AFFINE:
-        return Kind(Tag.EXTENDED, a.sx, a.sy, 1, source == "s32")
+        return Kind(Tag.EXTENDED, terms=(Term(source == "s32", 1, a.offsets, a.pattern),))
     if to in ("s32", "u32") and source in ("s64", "u64") and a.tag == Tag.EXTENDED:
-        scale = None if a.scale is None else wrap(a.scale)
-        return Kind(Tag.AFFINE, _times(a.sx, scale), _times(a.sy, scale))
-    if {to, source} <= {"s32", "u32"} or {to, source} <= {"s64", "u64"}:
+        return narrowed(a)
+    if ({to, source} <= {"s32", "u32"} and a.tag == Tag.AFFINE) or {to, source} <= {"s64", "u64"}:
         return a
     return VARYING
+
+
+def narrowed(a: Kind) -> Kind:
+    """The low 32 bits of an extended value with one term: affine again."""
+    if len(a.terms) != 1:
+        return VARYING
+    (term,) = a.terms
+    factor = None if term.scale is None else wrap(term.scale)
+    return _times(Kind(Tag.AFFINE, term.offsets, term.pattern), factor, UNIFORM)
 
 
 def _mov(instruction: Instruction, kinds: list[Kind]) -> Kind:
@@ -321,8 +397,40 @@ _RULES: dict[str, Callable[[Instruction, list[Kind]], Kind]] = {
     "logic.shl": _shl,
     "logic.shr": _shr,
     "logic.and_": _and,
+    "logic.or_": _or,
     "convert.cvt": _cvt,
     "move.mov": _mov,
     "memory.cvta": _mov,
     "memory.mapa": lambda instruction, kinds: kinds[0] if kinds[1].tag == Tag.UNIFORM else VARYING,
 }
+
+
+def _uniform(lowering: str, instruction: Instruction, kinds: list[Kind]) -> Kind:
+    """What is known of a uniform result: zeros and an upper bound, for operations of index arithmetic."""
+    if not instruction.types or _width(instruction) != 32:
+        return UNIFORM
+    amount = constant(instruction.operands[2]) if len(instruction.operands) > 2 else None
+    a = kinds[0]
+    if lowering == "move.mov":
+        return a
+    if lowering == "integer.add" and not instruction.has("sat", "cc"):
+        b = kinds[1]
+        total = a.most + b.most if a.most is not None and b.most is not None else None
+        return Kind(
+            Tag.UNIFORM, zeros=min(a.zeros, b.zeros), most=total if total is not None and total < 1 << 31 else None
+        )
+    if amount is None or (not 0 <= amount < 32 and lowering != "logic.and_"):
+        return UNIFORM
+    if lowering == "logic.shl":
+        return Kind(Tag.UNIFORM, zeros=min(64, a.zeros + amount))
+    if lowering == "logic.shr":
+        if a.most is not None and a.most < 1 << 31:
+            return literal_kind(0) if a.most >> amount == 0 else Kind(Tag.UNIFORM, most=a.most >> amount)
+        return UNIFORM
+    if lowering == "logic.and_":
+        return Kind(
+            Tag.UNIFORM, zeros=max(a.zeros, trailing_zeros(amount & 0xFFFFFFFF)), most=amount if amount >= 0 else a.most
+        )
+    if lowering == "integer.mul" and instruction.has("lo"):
+        return Kind(Tag.UNIFORM, zeros=min(64, a.zeros + trailing_zeros(amount & 0xFFFFFFFF)))
+    return UNIFORM

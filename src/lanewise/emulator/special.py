@@ -51,10 +51,7 @@ def read(t: FunctionTranslator, name: str) -> Quantity:
     if name.startswith("%tid."):
         return _tid(t, name)
     if name == "%laneid":
-        kind = kind_of(name, t.shape)
-        if t.shape.row:
-            return Quantity(kind, "i32", "0", str(kind.sx), str(kind.sy))
-        return varying(lane_vector("i32", range(32)), "i32")
+        return Quantity(kind_of(name, t.shape), "i32", "0")
     if name in _WARP_FIELDS:
         return uniform(t.load_field(_WARP_FIELDS[name], "i32"), "i32")
     if name in _LAUNCH_FIELDS:
@@ -90,8 +87,9 @@ def _tid(t: FunctionTranslator, name: str) -> Quantity:
         table = t.load_field(Warp.TIDS, "ptr")
         return varying(t.load_field(128 * "xyz".index(axis), "<32 x i32>", table), "i32")
     base = t.load_field({"x": Warp.TID_X, "y": Warp.TID_Y, "z": Warp.TID_Z}[axis], "i32")
-    kind = kind_of(name, t.shape)
-    return Quantity(kind, "i32", base, str(kind.sx), str(kind.sy))
+    if t.shape.row != 32 and axis == "x":
+        base = "0"
+    return Quantity(kind_of(name, t.shape), "i32", base)
 
 
 def _clock(t: FunctionTranslator, name: str) -> Quantity:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from lanewise.emulator import quantity as q
 from lanewise.emulator.analysis import CARRY, Analysis, analyse, spec_of
 from lanewise.emulator.flow import BasicBlock, bit_indices
-from lanewise.emulator.ir import Elementwise, Emitter, Value
-from lanewise.emulator.kinds import UNIFORM, VARYING, Kind, LaneShape, Tag
+from lanewise.emulator.ir import Elementwise, Emitter, Value, bits_of
+from lanewise.emulator.kinds import UNIFORM, VARYING, Kind, LaneShape, Tag, narrowed, transfer, wrap
 from lanewise.emulator.layout import BLOCK_COUNTERS, BLOCK_DIVERGENT, SITE_COUNTERS, Warp, Worker
 from lanewise.emulator.lowering import resolve
 from lanewise.emulator.quantity import Quantity
@@ -121,15 +121,16 @@ class FunctionTranslator:
             return [(f"%R.{safe}", f"<32 x {element}>")]
         if kind.tag == Tag.UNIFORM:
             return [(f"%R.{safe}", element)]
-        parts = [(f"%R.{safe}", "i32")]
-        if kind.tag == Tag.EXTENDED:
-            parts.append((f"%R.{safe}.o", "i64"))
-            if kind.scale is None:
-                parts.append((f"%R.{safe}.c", "i64"))
-        if kind.sx is None:
-            parts.append((f"%R.{safe}.x", "i32"))
-        if kind.sy is None:
-            parts.append((f"%R.{safe}.y", "i32"))
+        if kind.tag == Tag.AFFINE:
+            parts = [(f"%R.{safe}", "i32")]
+            return [*parts, (f"%R.{safe}.f", "i32")] if kind.pattern else parts
+        parts = [(f"%R.{safe}", "i64")]
+        for number, term in enumerate(kind.terms):
+            parts.append((f"%R.{safe}.b{number}", "i32"))
+            if term.pattern:
+                parts.append((f"%R.{safe}.f{number}", "i32"))
+            if term.scale is None:
+                parts.append((f"%R.{safe}.c{number}", "i64"))
         return parts
 
     @staticmethod
@@ -465,15 +466,13 @@ class FunctionTranslator:
             part.removeprefix(f"%R.{self._safe(name)}"): self.out.let(f"load {part_type}, ptr {part}")
             for part, part_type in self._parts(name, kind)
         }
-        return Quantity(
-            kind,
-            element,
-            loaded[""],
-            loaded.get(".x", str(kind.sx)),
-            loaded.get(".y", str(kind.sy)),
-            loaded.get(".c", str(kind.scale)),
-            loaded.get(".o", "0"),
+        if kind.tag != Tag.EXTENDED:
+            return Quantity(kind, element, loaded[""], loaded.get(".f", "0"))
+        terms = tuple(
+            q.Part(loaded[f".b{n}"], loaded.get(f".f{n}", "0"), loaded.get(f".c{n}", str(term.scale)))
+            for n, term in enumerate(kind.terms)
         )
+        return Quantity(kind, element, "0", outer=loaded[""], parts=terms)
 
     def operand(self, operand: Operand, ptx_type: str) -> Quantity:
         """An operand as a quantity of the width of `ptx_type` (registers wider than it are cut)."""
@@ -516,15 +515,17 @@ class FunctionTranslator:
         """A register's value in the width an instruction reads."""
         if got.type == element:
             return got
-        if got.tag == Tag.EXTENDED and element == "i32":
-            return q.narrow(self.out, got)
+        if got.tag == Tag.EXTENDED and element == "i32" and len(got.parts) == 1:
+            low = narrowed(got.kind)
+            if low.tag == Tag.AFFINE:
+                return replace(q.narrow(self.out, got), kind=low)
         e = self.e1 if got.tag == Tag.UNIFORM else self.e32
         text = got.text if got.tag in (Tag.UNIFORM, Tag.VARYING) else self.vector(got)
         fitted = e.resize(Value(text, got.type), element, signed=signed)
         return Quantity(UNIFORM if got.tag == Tag.UNIFORM else VARYING, element, fitted.text)
 
     def vector(self, quantity: Quantity) -> str:
-        return q.expand(self.out, quantity, self.shape)
+        return q.expand(self.out, quantity)
 
     def scalar_value(self, quantity: Quantity) -> Value:
         assert quantity.tag == Tag.UNIFORM
@@ -566,15 +567,13 @@ class FunctionTranslator:
                 text = self.out.let(f"select <32 x i1> {lanes}, {part_type} {text}, {part_type} {old}")
             self.out.line(f"store {part_type} {text}, ptr {part}")
             return
-        texts = {
-            "": value.text,
-            ".x": value.sx,
-            ".y": value.sy,
-            ".c": value.scale,
-            ".o": value.outer,
-        }
-        if kind.tag == Tag.EXTENDED and value.tag == Tag.UNIFORM:
-            texts.update({"": "0", ".o": value.text, ".c": "0"})
+        texts = {"": value.text, ".f": value.factor}
+        if kind.tag == Tag.EXTENDED:
+            texts = {"": value.outer}
+            for number, term_part in enumerate(value.parts):
+                texts[f".b{number}"] = term_part.base
+                texts[f".f{number}"] = term_part.factor
+                texts[f".c{number}"] = term_part.scale
         for part, part_type in parts:
             text = texts[part.removeprefix(f"%R.{self._safe(name)}")]
             if instruction.guard is not None:
@@ -657,63 +656,61 @@ class FunctionTranslator:
 
     def _form(self, lowering: str, ins: Instruction, sources: list[Quantity]) -> Quantity | None:
         """The result as an affine or extended form, where `kinds.transfer` says it has one."""
-        from lanewise.emulator.kinds import transfer
-
         kind = transfer(lowering, ins, [source.kind for source in sources])
         if kind is None or kind.tag == Tag.VARYING or all(s.tag == Tag.UNIFORM for s in sources):
             return None
         out = self.out
-        result: Quantity | None = None
+        a = sources[0]
         match lowering:
             case "integer.add":
-                result = q.add(out, sources[0], sources[1])
+                result = q.add(out, a, sources[1])
             case "integer.sub":
-                result = q.add(out, sources[0], sources[1], "sub")
+                result = q.add(out, a, sources[1], "sub")
             case "integer.mul" | "integer.mad":
                 result = self._product(ins, sources)
             case "logic.shl":
-                amount = int(sources[1].text)
-                factor = q.uniform(str(_wrap(1 << amount, sources[0].type)), sources[0].type)
-                result = q.multiply(out, sources[0], factor)
+                factor = str(wrap(1 << int(sources[1].text), bits_of(a.type)))
+                result = q.multiply(out, a, q.uniform(factor, a.type))
             case "logic.and_":
-                base = out.let(f"and i32 {sources[0].text}, {sources[1].text}")
-                result = replace(sources[0], text=base)
+                result = replace(a, text=out.let(f"and i32 {a.text}, {sources[1].text}"))
+            case "logic.or_":
+                result = a
             case "logic.shr":
-                opcode = "ashr" if ins.type.startswith("s") else "lshr"
-                result = q.uniform(out.let(f"{opcode} i32 {sources[0].text}, {sources[1].text}"), "i32")
+                if kind.most == 0:
+                    result = q.uniform("0", "i32")
+                else:
+                    opcode = "ashr" if ins.type.startswith("s") else "lshr"
+                    result = replace(a, text=out.let(f"{opcode} i32 {a.text}, {sources[1].text}"))
             case "convert.cvt":
                 to, source = ins.types
                 if TYPE_BITS[to] > TYPE_BITS[source]:
-                    result = q.widen(sources[0], source.startswith("s"))
-                elif TYPE_BITS[to] < TYPE_BITS[source]:
-                    result = q.narrow(out, sources[0]) if sources[0].tag == Tag.EXTENDED else sources[0]
+                    result = q.widen(a, source.startswith("s"))
                 else:
-                    result = sources[0]
+                    result = q.narrow(out, a) if a.tag == Tag.EXTENDED and TYPE_BITS[to] == 32 else a
             case _:
                 raise AssertionError(lowering)
-        assert result is not None, ins.name
+        if kind.tag == Tag.UNIFORM and result.type == "i64":
+            return Quantity(kind, "i64", result.outer)
         return replace(result, kind=kind)
 
-    def _product(self, ins: Instruction, sources: list[Quantity]) -> Quantity | None:
+    def _product(self, ins: Instruction, sources: list[Quantity]) -> Quantity:
         a, b = sources[0], sources[1]
         if b.tag != Tag.UNIFORM:
             a, b = b, a
+        signed = ins.type == "s32"
         if a.tag == Tag.UNIFORM:
             width = "i64" if ins.has("wide") else a.type
-            x, y = (self.e1.resize(Value(s.text, s.type), width, signed=ins.type == "s32") for s in (a, b))
-            product: Quantity | None = q.uniform(self.e1.op("mul", x, y).text, width)
+            x, y = (self.e1.resize(Value(s.text, s.type), width, signed=signed) for s in (a, b))
+            product = q.uniform(self.e1.op("mul", x, y).text, width)
         elif ins.has("wide"):
-            signed = ins.type == "s32"
-            wide = q.widen(a, signed)
             if q.is_literal(b.text):
-                number = int(b.text) if signed else int(b.text) & 0xFFFFFFFF
-                factor = q.uniform(str(number), "i64")
+                text = str(int(b.text) if signed else int(b.text) & 0xFFFFFFFF)
             else:
-                factor = q.uniform(self.out.let(f"{'sext' if signed else 'zext'} i32 {b.text} to i64"), "i64")
-            product = q.multiply(self.out, wide, factor)
+                text = self.out.let(f"{'sext' if signed else 'zext'} i32 {b.text} to i64")
+            product = q.multiply(self.out, q.widen(a, signed), q.uniform(text, "i64"))
         else:
             product = q.multiply(self.out, a, b)
-        if ins.opcode != "mad" or product is None:
+        if ins.opcode != "mad":
             return product
         return q.add(self.out, product, sources[2])
 
@@ -735,12 +732,6 @@ class FunctionTranslator:
         counters = self.out.let(f"getelementptr i64, ptr %cnt, i64 {self.unit.site_base + site.index * SITE_COUNTERS}")
         cache = self.out.let(f"getelementptr i64, ptr %cache, i64 {2 * site.index}")
         return counters, cache
-
-
-def _wrap(number: int, element: str) -> int:
-    bits = int(element[1:])
-    number &= (1 << bits) - 1
-    return number - (1 << bits) if number >> (bits - 1) else number
 
 
 def _float_bits(bits: int, width: int, wanted: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lanewise.emulator import access, counting, scheduler
+from lanewise.emulator import runtime
 from lanewise.emulator.flow import FlowGraph
 from lanewise.emulator.kinds import LaneShape
 from lanewise.emulator.layout import BLOCK_COUNTERS, Warp, Worker
@@ -39,6 +39,7 @@ class SiteInfo:
     guarded: bool
     static_sectors: int = 0
     static_wavefronts: int = 0
+    static_wavefronts_ideal: int = 0
     static_pattern: int = 0  # bit set of pattern codes
     static_stride: int = 0
     on_from_block: bool = False  # every active lane is on: no counter needed
@@ -99,11 +100,9 @@ class Unit:
         self.spins = any(translator.analysis.spins for translator in translators)
         self.site_base = len(self.blocks) * BLOCK_COUNTERS
         texts = [translator.translate() for translator in translators]
-        for name, text in counting.definitions().items():
-            self.definitions[name] = text
         kernel = self.llvm_name(self.kernel.name)
         entry = f"""
-define internal void @lw_kernel(ptr %x, ptr %w) #0 {{
+define void @lw_kernel(ptr %x, ptr %w) #0 {{
   %cp = getelementptr i8, ptr %w, i64 {Worker.COUNTERS}
   %cnt = load ptr, ptr %cp
   %kp = getelementptr i8, ptr %w, i64 {Worker.CACHE}
@@ -119,8 +118,7 @@ define internal void @lw_kernel(ptr %x, ptr %w) #0 {{
   ret void
 }}
 """
-        return merge([scheduler.definitions(), access.definitions(), *self.definitions.values(), *texts, entry],
-                     [*self.declarations, *counting_declarations()])  # fmt: skip
+        return runtime.merge([*self.definitions.values(), *texts, entry], [*self.declarations, *runtime.declarations()])
 
     def llvm_name(self, name: str) -> str:
         return '"ptx.' + name.replace('"', "_") + '"'
@@ -349,33 +347,3 @@ def _is_recursive(program: Program, functions: list[Function]) -> bool:
         return found
 
     return any(_indirect(f) for f in functions) or any(visit(f) for f in functions)
-
-
-def counting_declarations() -> list[str]:
-    """Declarations that the counting functions need."""
-    import re
-
-    wanted = []
-    for text in counting.definitions().values():
-        for name in sorted(set(re.findall(r"@(llvm\.[\w.]+)", text))):
-            wanted.append(counting.intrinsic_declaration(name))
-    return wanted
-
-
-def merge(parts: list[str], declarations: list[str]) -> str:
-    """One module: definitions, then each declaration once."""
-    body = []
-    once: dict[str, str] = {}
-    for text in [*parts, "\n".join(declarations)]:
-        for line in text.split("\n"):
-            if line.startswith("declare "):
-                once.setdefault(line[line.index("@") : line.index("(")], line)
-            else:
-                body.append(line)
-    tail = """
-attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
-!0 = !{}
-!1 = !{!"branch_weights", i32 1, i32 4000}
-!2 = !{!"branch_weights", i32 4000, i32 1}
-"""
-    return "\n".join([*sorted(once.values()), *body, tail])

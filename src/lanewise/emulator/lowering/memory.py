@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.emulator import access
 from lanewise.emulator import quantity as q
 from lanewise.emulator.ir import Value
 from lanewise.emulator.kinds import UNIFORM, VARYING, Tag, wrap
@@ -21,6 +20,7 @@ from lanewise.emulator.layout import (
     Launch,
     Warp,
 )
+from lanewise.emulator.lowering import lane_pattern
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.unit import SiteInfo
 from lanewise.ptx.syntax import (
@@ -128,25 +128,55 @@ def _values(
     if ins.guard is None and space in (Space.GLOBAL, Space.CONST, Space.SHARED):
         if address.tag == Tag.UNIFORM:
             return _load_uniform(t, space, address, element, count, site)
-        run = _run_stride(address)
-        if run == bytes_ * count and t.shape.row == 32:
+        made = lane_pattern.plan(address)
+        if _is_run(address, made, bytes_ * count):
             return _load_run(t, space, address, element, count, site)
+        if made is not None and lane_pattern.usable(made, space, bytes_ * count):
+            return _load_plan(t, space, address, made, element, count, site)
     host, mask = touch(t, ins, space, address, bytes_ * count, site, is_load=True)
     return _gather(t, host, mask, element, count)
 
 
-def _run_stride(address: Quantity) -> int | None:
-    """Bytes from one lane to the next, where that is known and the same for all."""
-    if address.tag == Tag.AFFINE and address.kind.sy == 0:
-        return address.kind.sx
-    if address.tag == Tag.EXTENDED and address.kind.sy == 0 and None not in (address.kind.sx, address.kind.scale):
-        return (address.kind.sx or 0) * (address.kind.scale or 0)
-    return None
+def _is_run(address: Quantity, made: lane_pattern.Plan | None, bytes_: int) -> bool:
+    """Whether lane after lane accesses the next `bytes_`, through one index."""
+    if made is None or made.pattern or made.relative != tuple(bytes_ * lane for lane in range(32)):
+        return False
+    return address.tag == Tag.AFFINE or len(address.parts) == 1
+
+
+def _load_plan(
+    t: FunctionTranslator,
+    space: Space,
+    address: Quantity,
+    made: lane_pattern.Plan,
+    element: str,
+    count: int,
+    site: SiteInfo,
+) -> list[Quantity]:
+    out = t.out
+    bytes_ = int(element[1:]) // 8 * count
+    way = lane_pattern.begin(t, space, address, made, bytes_, site, AccessKind.LOAD)
+    fast = lane_pattern.load(t, space, made, way.bases, element, count)
+    fast_end = _end_block(t, way.join)
+    out.label(way.slow)
+    slow_values = _slow_load(t, space, address, element, count, site)
+    slow_end = _end_block(t, way.join)
+    out.label(way.join)
+    return _joined(t, element, fast, fast_end, slow_values, slow_end)
+
+
+def _joined(
+    t: FunctionTranslator, element: str, fast: list[str], fast_end: str, slow: list[Quantity], slow_end: str
+) -> list[Quantity]:
+    """The values of both ways, after the join."""
+    return [
+        q.varying(t.out.let(f"phi <32 x {element}> [ {a}, %{fast_end} ], [ {b.text}, %{slow_end} ]"), element)
+        for a, b in zip(fast, slow, strict=True)
+    ]
 
 
 def _gather(t: FunctionTranslator, host: str, mask: str, element: str, count: int) -> list[Quantity]:
-    name, text = access.gather(element)
-    t.out.define(name, text)
+    name = f"lw_gather_{element}"
     result = []
     for part in range(count):
         at = host if part == 0 else t.out.let(f"add <32 x i64> {host}, splat (i64 {part * int(element[1:]) // 8})")
@@ -235,9 +265,9 @@ def _uniform_cost(t: FunctionTranslator, space: Space, address: Quantity, bytes_
     if space != Space.SHARED:
         site.static_sectors = 1
     elif bytes_ <= 8:
-        site.static_wavefronts = 1
+        site.static_wavefronts = site.static_wavefronts_ideal = 1
     else:
-        site.static_wavefronts = 2
+        site.static_wavefronts = site.static_wavefronts_ideal = 2
         _correct_partial(t, address, bytes_, site)
 
 
@@ -261,7 +291,8 @@ def _undo_static(t: FunctionTranslator, counters: str, site: SiteInfo) -> None:
     """Take one execution's static wavefronts off: a dynamic count follows."""
     pointer = t.out.let(f"getelementptr i64, ptr {counters}, i64 {SITE_WAVEFRONTS}")
     old = t.out.let(f"load <2 x i64>, ptr {pointer}, align 8")
-    less = t.out.let(f"sub <2 x i64> {old}, splat (i64 {site.static_wavefronts})")
+    cost = f"<i64 {site.static_wavefronts}, i64 {site.static_wavefronts_ideal}>"
+    less = t.out.let(f"sub <2 x i64> {old}, {cost}")
     t.out.line(f"store <2 x i64> {less}, ptr {pointer}, align 8")
 
 
@@ -289,10 +320,13 @@ def _run(
     t.edge("count64")  # here, where it holds for all that follows
     fast, slow, join = out.fresh_label("run"), out.fresh_label("slow"), out.fresh_label("join")
     shape_ok = t.edge("full") if need_full else t.edge("whole")
-    stride = address.sx
-    at_first = out.let(f"add i32 {address.text}, {out.let(f'mul i32 {first}, {stride}')}")
-    at_last = out.let(f"add i32 {address.text}, {out.let(f'mul i32 {last}, {stride}')}")
-    extend = "sext" if address.tag == Tag.EXTENDED and address.kind.signed else "zext"
+    if address.tag == Tag.AFFINE:
+        stride, index, signed = address.kind.offsets[1], address.text, False
+    else:
+        stride, index, signed = address.kind.terms[0].offsets[1], address.parts[0].base, address.kind.terms[0].signed
+    at_first = out.let(f"add i32 {index}, {out.let(f'mul i32 {first}, {stride}')}")
+    at_last = out.let(f"add i32 {index}, {out.let(f'mul i32 {last}, {stride}')}")
+    extend = "sext" if signed else "zext"
     wide_first = out.let(f"{extend} i32 {at_first} to i64")
     wide_last = out.let(f"{extend} i32 {at_last} to i64")
     lanes = out.let(f"zext i32 {out.let(f'sub i32 {last}, {first}')} to i64")
@@ -301,7 +335,7 @@ def _run(
     ok = out.let(f"and i1 {ok}, {shape_ok}")
     if address.tag == Tag.EXTENDED:
         wide_first, wide_last = (
-            out.let(f"add i64 {address.outer}, {out.let(f'mul i64 {w}, {address.scale}')}")
+            q.fold(out, "add", "i64", address.outer, q.fold(out, "mul", "i64", w, address.parts[0].scale))
             for w in (wide_first, wide_last)
         )
     if space == Space.SHARED:
@@ -330,7 +364,7 @@ def _run(
     site.on_from_block = True
     site.static_pattern |= _PATTERN_CONTIGUOUS
     if space == Space.SHARED:
-        site.static_wavefronts = max(1, bytes_ // 4)
+        site.static_wavefronts = site.static_wavefronts_ideal = max(1, bytes_ // 4)
     return pointer, slow, join
 
 
@@ -380,10 +414,7 @@ def _load_run(
     slow_values = _slow_load(t, space, address, element, count, site)
     slow_end = _end_block(t, join)
     out.label(join)
-    return [
-        q.varying(out.let(f"phi <32 x {element}> [ {a}, %{fast_end} ], [ {b.text}, %{slow_end} ]"), element)
-        for a, b in zip(fast, slow_values, strict=True)
-    ]
+    return _joined(t, element, fast, fast_end, slow_values, slow_end)
 
 
 def _end_block(t: FunctionTranslator, join: str) -> str:
@@ -427,13 +458,18 @@ def store(t: FunctionTranslator, ins: Instruction) -> None:
     if ordered:
         t.out.line('fence syncscope("singlethread") seq_cst')
     bytes_ = int(element[1:]) // 8
-    if (
-        ins.guard is None
-        and space in (Space.GLOBAL, Space.SHARED)
-        and t.shape.row == 32
-        and _run_stride(address) == bytes_ * count
-    ):
+    made = lane_pattern.plan(address) if ins.guard is None and space in (Space.GLOBAL, Space.SHARED) else None
+    if _is_run(address, made, bytes_ * count):
         _store_run(t, space, address, element, sources, site)
+    elif made is not None and lane_pattern.usable(made, space, bytes_ * count):
+        way = lane_pattern.begin(t, space, address, made, bytes_ * count, site, AccessKind.STORE)
+        lane_pattern.store(t, space, made, way.bases, element, [t.vector(source) for source in sources])
+        t.out.line(f"br label %{way.join}")
+        t.out.label(way.slow)
+        host = _slow_touch(t, space, address, bytes_ * count, site, is_load=False)
+        _scatter(t, host, t.active, element, sources)
+        t.out.line(f"br label %{way.join}")
+        t.out.label(way.join)
     else:
         host, mask = touch(t, ins, space, address, bytes_ * count, site, is_load=False)
         _scatter(t, host, mask, element, sources)
@@ -442,8 +478,7 @@ def store(t: FunctionTranslator, ins: Instruction) -> None:
 
 
 def _scatter(t: FunctionTranslator, host: str, mask: str, element: str, sources: list[Quantity]) -> None:
-    name, text = access.scatter(element)
-    t.out.define(name, text)
+    name = f"lw_scatter_{element}"
     for part, source in enumerate(sources):
         at = host if part == 0 else t.out.let(f"add <32 x i64> {host}, splat (i64 {part * int(element[1:]) // 8})")
         t.out.line(f"call void @{name}(<32 x i64> {at}, <32 x {element}> {t.vector(source)}, i32 {mask})")
@@ -574,7 +609,7 @@ def isspacep(t: FunctionTranslator, ins: Instruction) -> None:
     space = space_of(ins)
     address = t.operand(ins.operands[1], "u64")
     e = t.e1 if address.tag == Tag.UNIFORM else t.e32
-    value = q.value(address) if address.tag == Tag.UNIFORM else q.value(q.varying(t.vector(address), "i64"))
+    value = Value(address.text if address.tag == Tag.UNIFORM else t.vector(address), "i64")
 
     def within(base: int) -> Value:
         return e.icmp("ult", e.op("sub", value, e.const("i64", base)), e.const("i64", WINDOW_BYTES))
