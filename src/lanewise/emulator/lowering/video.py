@@ -12,7 +12,7 @@ from collections.abc import Callable
 from lanewise.emulator.ir import Elementwise, Value
 from lanewise.emulator.lowering.common import clamp, is_signed
 from lanewise.emulator.lowering.integer import bit_field
-from lanewise.ptx.syntax import Instruction, Negated, Operand
+from lanewise.ptx.syntax import Instruction, Negated, Operand, SubWord
 
 Operation = Callable[[Elementwise, Value, Value], Value]
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -23,7 +23,7 @@ def _selector(operand: Operand) -> str:
     """Such as "b1" or "h10"; "" for a whole register."""
     if isinstance(operand, Negated):
         operand = operand.operand
-    return getattr(operand, "selector", "")
+    return operand.selector if isinstance(operand, SubWord) else ""
 
 
 def _is_negated(operand: Operand) -> bool:
