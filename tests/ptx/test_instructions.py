@@ -78,7 +78,7 @@ def test_found_with_types(text: str, lowering: str, types: tuple[str, ...]) -> N
         ("frob.s32 %r1, %r2", "no instruction 'frob'"),
         ("add.sat.u16 %h1, %h2, %h3", "no form 'add.sat.u16'"),
         ("ld.gloal.u32 %r1, [%d1]", "has no modifier '.gloal'; is 'global' meant?"),
-        ("sub32.u32 %r1, %r2, %r3", "no instruction 'sub32' that is known here; is 'sub' meant?"),
+        ("setpp.eq.u32 %p1, %r2, %r3", "no instruction 'setpp' that is known here; is 'setp' meant?"),
         ("add.xyz.u32 %r1, %r2, %r3", "no modifier '.xyz'"),
         ("add.s32.s32 %r1, %r2, %r3", "no form"),
         ("fma.f32 %f1, %f2, %f3, %f4", "no form"),
