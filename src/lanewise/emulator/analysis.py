@@ -7,6 +7,7 @@ while others get a new one (it is live at a block where lanes may wait).
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 from lanewise.emulator import flow
@@ -59,12 +60,29 @@ class Analysis:
 
 def analyse(function: Function, shape: LaneShape) -> Analysis:
     """Control flow, kinds and divergence of one function."""
-    graph = flow.build(function, written_and_read)
+    meetings: set[int] = set()
+    while True:
+        result = _analyse(function, shape, meetings)
+        found = {
+            id(instruction)
+            for block in result.graph.blocks
+            if result.waiting[block.index].anywhere
+            for instruction in block.instructions
+            if flow.exchanges(instruction)
+        }
+        if found <= meetings:
+            return result
+        meetings |= found
+
+
+def _analyse(function: Function, shape: LaneShape, meetings: Set[int]) -> Analysis:
+    """The same, with the exchanges that lanes may come to one after the other as synchronisation points."""
+    graph = flow.build(function, written_and_read, meetings)
     result = Analysis(function, shape, graph)
     result.spins = _spin_heads(graph)
     result.parkable = {b.index for b in graph.blocks if b.is_sync} | result.spins
     while True:
-        result.waiting = flow.frontiers(graph, result.divergent.__contains__, result.parkable)
+        result.waiting = flow.frontiers(graph, result.divergent.__contains__, result.parkable, result.spins)
         result.keeps = [
             frozenset().union(*(graph.live_in[f] for f in flow.bit_indices(waiting.anywhere)))
             for waiting in result.waiting

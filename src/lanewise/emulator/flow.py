@@ -85,6 +85,11 @@ def is_sync(instruction: Instruction) -> bool:
     return instruction.opcode in ("bar", "barrier") and not instruction.has("cluster")
 
 
+def exchanges(instruction: Instruction) -> bool:
+    """Whether lanes exchange values here and so wait for the lanes of a mask: shfl.sync, vote.sync and the like."""
+    return instruction.opcode in ("shfl", "vote", "match", "redux", "elect") and instruction.has("sync")
+
+
 def branch_labels(function: Function, instruction: Instruction) -> tuple[str, ...]:
     """Labels that a bra or brx.idx may go to."""
     if instruction.opcode == "brx":
@@ -96,8 +101,13 @@ def branch_labels(function: Function, instruction: Instruction) -> tuple[str, ..
     return (target.name,)
 
 
-def build(function: Function, uses: Uses) -> FlowGraph:
-    """Split the body of `function` into blocks, order them, and find what is live where."""
+def build(function: Function, uses: Uses, meetings: Set[int] = frozenset()) -> FlowGraph:
+    """Split the body of `function` into blocks, order them, and find what is live where. `meetings` are the ids of
+    instructions that lanes wait at beside barriers."""
+
+    def waits(instruction: Instruction) -> bool:
+        return is_sync(instruction) or id(instruction) in meetings
+
     raw: list[list[Instruction]] = [[]]
     labels: dict[str, int] = {}
     for statement in function.body:
@@ -106,7 +116,7 @@ def build(function: Function, uses: Uses) -> FlowGraph:
                 raw.append([])
             labels[statement.name] = len(raw) - 1
             continue
-        if is_sync(statement) and raw[-1]:
+        if waits(statement) and raw[-1]:
             raw.append([])
         raw[-1].append(statement)
         if is_terminator(statement):
@@ -142,7 +152,7 @@ def build(function: Function, uses: Uses) -> FlowGraph:
                 instructions,
                 tuple(place[target] for target in successors[old]),
                 None if fall is None else place[fall],
-                is_sync=bool(instructions) and is_sync(instructions[0]),
+                is_sync=bool(instructions) and waits(instructions[0]),
                 only_returns=bool(instructions)
                 and instructions[0].opcode in ("ret", "exit")
                 and instructions[0].guard is None,
@@ -316,11 +326,14 @@ def bit_indices(mask: int) -> list[int]:
     return result
 
 
-def frontiers(graph: FlowGraph, divergent: Callable[[int], bool], parkable: Set[int]) -> list[Waiting]:
+def frontiers(
+    graph: FlowGraph, divergent: Callable[[int], bool], parkable: Set[int], spins: Set[int] = frozenset()
+) -> list[Waiting]:
     """For each block, where other lanes of the warp may wait while it runs.
 
     `divergent(b)` says whether the branch that ends b may split a warp. Lanes wait at blocks later than the one that
-    runs, or parked at a block that gives way to all others (a synchronisation point, the head of a spin loop).
+    runs, or parked at a block that gives way to all others (a synchronisation point, the head of a spin loop). When all
+    are parked those that spin go on first, else all of them.
     """
     count = len(graph.blocks)
     later = [((1 << count) - 1) ^ ((1 << (b + 1)) - 1) for b in range(count)]
@@ -336,6 +349,12 @@ def frontiers(graph: FlowGraph, divergent: Callable[[int], bool], parkable: Set[
                 state[n] = new
                 seen.add(n)
                 pending.append(n)
+
+    spinning = sum(1 << s for s in spins)
+
+    def release(parked: int) -> None:
+        flow(parked, parked, 0)
+        flow(parked & spinning, parked & spinning, parked & ~spinning)
 
     while pending:
         b = pending.pop()
@@ -354,8 +373,8 @@ def frontiers(graph: FlowGraph, divergent: Callable[[int], bool], parkable: Set[
         leaves = bool(block.instructions) and block.instructions[-1].opcode in ("ret", "exit")
         if calls or leaves or any(graph.blocks[t].only_returns for t in block.successors):
             flow(open_, open_, parked)
-            flow(parked, parked, 0)
+            release(parked)
         if b in parkable and (open_ or parked):
             flow(open_, open_, parked | 1 << b)
-            flow(parked | 1 << b, parked | 1 << b, 0)
+            release(parked | 1 << b)
     return state

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from lanewise.emulator import quantity as q
 from lanewise.emulator.analysis import CARRY, Analysis, analyse, spec_of
-from lanewise.emulator.flow import BasicBlock, bit_indices
+from lanewise.emulator.flow import BasicBlock, bit_indices, is_sync
 from lanewise.emulator.ir import Elementwise, Emitter, Value, bits_of
 from lanewise.emulator.kinds import UNIFORM, VARYING, Kind, LaneShape, Tag, narrowed, transfer, wrap
 from lanewise.emulator.layout import BLOCK_COUNTERS, BLOCK_DIVERGENT, SITE_COUNTERS, Warp, Worker
@@ -246,8 +246,22 @@ class FunctionTranslator:
         otherwise()
 
     def _release(self, blocks: Sequence[int]) -> None:
-        """All lanes that are left have parked: let them go on."""
+        """All lanes that are left have parked: let those that spin go on, or all where none does."""
         out = self.out
+        spins = [block for block in blocks if block in self.analysis.spins]
+        if spins and len(spins) < len(blocks):
+            parked = out.let("load i32, ptr %parked")
+            spinning = "0"
+            for block in spins:
+                spinning = out.let(f"or i32 {spinning}, {self._mask_of(block)}")
+            spinning = out.let(f"and i32 {spinning}, {parked}")
+            some, none = out.fresh_label("spin"), out.fresh_label("all")
+            out.line(f"br i1 {out.let(f'icmp ne i32 {spinning}, 0')}, label %{some}, label %{none}")
+            out.label(some)
+            out.line(f"store i32 {spinning}, ptr %released")
+            out.line(f"store i32 {out.let(f'xor i32 {parked}, {spinning}')}, ptr %parked")
+            self._pick(spins, None)
+            out.label(none)
         out.line(f"store i32 {out.let('load i32, ptr %parked')}, ptr %released")
         out.line("store i32 0, ptr %parked")
         self._pick(blocks, None)
@@ -271,28 +285,54 @@ class FunctionTranslator:
         self._pick(bit_indices(waiting.open), none_open)
 
     def _park(self, block: BasicBlock) -> None:
-        """At a synchronisation point or spin: give way while other lanes of the warp can run."""
+        """At a synchronisation point or spin: give way while other lanes of the warp can run. A point where all lanes
+        that it waits for have met is passed at once."""
         out = self.out
         waiting = self.analysis.waiting[block.index]
         act = out.let("load i32, ptr %act")
+        if waiting.parked >> block.index & 1:
+            act = out.let(f"or i32 {act}, {self._mask_of(block.index)}")
+            out.line(f"store i32 0, ptr %m.{block.index}")
+            out.line(f"store i32 {act}, ptr %act")
+        rest = out.let(f"xor i32 {act}, -1")
         released = out.let("load i32, ptr %released")
         held = out.let(f"and i32 {act}, {out.let(f'xor i32 {released}, -1')}")
-        others_released = out.let(f"and i32 {released}, {out.let(f'xor i32 {act}, -1')}")
-        out.line(f"store i32 {others_released}, ptr %released")
-        others = out.let("load i32, ptr %parked")
+        out.line(f"store i32 {out.let(f'and i32 {released}, {rest}')}, ptr %released")
+        parked = out.let(f"and i32 {out.let('load i32, ptr %parked')}, {rest}")
+        out.line(f"store i32 {parked}, ptr %parked")
+        others = parked
         for f in bit_indices(waiting.open):
             others = out.let(f"or i32 {others}, {self._mask_of(f)}")
-        alone = out.let(f"icmp eq i32 {others}, 0")
-        freed = out.let(f"icmp eq i32 {held}, 0")
+        go_on = out.let(f"or i1 {out.let(f'icmp eq i32 {others}, 0')}, {out.let(f'icmp eq i32 {held}, 0')}")
+        if block.is_sync:
+            missing = out.let(f"and i32 {self._awaited(block.instructions[0], act)}, {rest}")
+            go_on = out.let(f"or i1 {go_on}, {out.let(f'icmp eq i32 {missing}, 0')}")
         park, go = out.fresh_label("park"), out.fresh_label("go")
-        out.line(f"br i1 {out.let(f'or i1 {alone}, {freed}')}, label %{go}, label %{park}")
+        out.line(f"br i1 {go_on}, label %{go}, label %{park}")
         out.label(park)
         self._add_waiting(block.index, act)
-        parked = out.let("load i32, ptr %parked")
         out.line(f"store i32 {out.let(f'or i32 {parked}, {act}')}, ptr %parked")
         everyone = sorted({*bit_indices(waiting.parked), block.index})
         self._pick(bit_indices(waiting.open), lambda: self._release(everyone))
         out.label(go)
+
+    def _awaited(self, instruction: Instruction, act: str) -> str:
+        """The lanes (i32) that the lanes `act` wait for: those of the member mask, or all, that have not exited."""
+        out = self.out
+        exited = self.load_field(Warp.EXITED, "i32")
+        alive = out.let(f"and i32 {self.load_field(Warp.MASK, 'i32')}, {out.let(f'xor i32 {exited}, -1')}")
+        if is_sync(instruction) and not instruction.has("warp"):
+            return alive
+        members = self.operand(instruction.operands[-1], "b32")
+        text = members.text
+        if members.tag != Tag.UNIFORM:
+            mine = out.let(
+                f"select <32 x i1> {out.let(f'bitcast i32 {act} to <32 x i1>')}, <32 x i32> {self.vector(members)}, "
+                "<32 x i32> zeroinitializer"
+            )
+            out.declare("declare i32 @llvm.vector.reduce.or.v32i32(<32 x i32>)")
+            text = out.let(f"call i32 @llvm.vector.reduce.or.v32i32(<32 x i32> {mine})")
+        return out.let(f"and i32 {alive}, {text}")
 
     def jump(self, target: int) -> None:
         """All active lanes go to `target`; earlier blocks with waiting lanes run first."""
