@@ -304,7 +304,7 @@ def tangled(seed: int) -> Program:
             generator.new()
         for _ in range(rng.randrange(1, 3)):
             generator.assignment()
-        generator.emit("add.u32 %c1, %c1, 1;" if number else "mov.u32 %c1, 1;", "c[1] += 1" if number else "c[1] += 1")
+        generator.emit("add.u32 %c1, %c1, 1;" if number else "mov.u32 %c1, 1;", "c[1] += 1")
         generator.condition()
         generator.emit("setp.gt.u32 %p2, %c1, 12;", "c[59] = c[1] > 12")
         target = rng.randrange(1, count)

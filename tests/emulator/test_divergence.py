@@ -1,4 +1,4 @@
-"""Control flow of any shape, in blocks of any shape: each thread does what a scalar interpreter does, and is counted so."""
+"""Control flow of any shape in blocks of any shape: each thread does, and counts as, what an interpreter says."""
 
 from __future__ import annotations
 

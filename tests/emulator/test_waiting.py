@@ -1,4 +1,4 @@
-"""Threads that wait for others: barriers of blocks and warps, spin locks, flags, grid barriers; and those that never end."""
+"""Threads that wait for others: barriers of blocks and warps, locks, flags, grid barriers; those that never end."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def _combine(operation: str, ptx_type: str, element: str) -> str:
     if operation == "dec":
         return (
             f"  %zero = icmp eq {element} %old, 0\n  %over = icmp ugt {element} %old, %b\n  %reset = or i1 %zero, %over\n"
-            f"  %less = sub {element} %old, 1\n  %new = select i1 %reset, {element} %b, {element} %less\n"
+            f"  %down = sub {element} %old, 1\n  %new = select i1 %reset, {element} %b, {element} %down\n"
         )
     return f"  %new = {_INTEGER[operation]} {element} %old, %b\n"
 
