@@ -63,6 +63,11 @@ def control_program() -> Path:
 
 
 @pytest.fixture(scope="session")
+def graphs_program() -> Path:
+    return _build("graphs.cu")
+
+
+@pytest.fixture(scope="session")
 def ends_program() -> Path:
     return _build("ends.cu")
 

@@ -6,7 +6,8 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -67,9 +68,11 @@ def run_program(
         if _has_rpath(executable):
             _prepend(environment, "LD_PRELOAD", str(directory / library.SONAME))
         environment["LANEWISE_SOCKET"] = str(server.path)
-        process = _start([str(executable), *arguments], environment, stdin, stdout, stderr)
         interrupted = False
+        with _ctrl_c_later() as check_ctrl_c:
+            process = _start([str(executable), *arguments], environment, stdin, stdout, stderr)
         try:
+            check_ctrl_c()
             status = process.wait()
         except KeyboardInterrupt:
             interrupted = True
@@ -92,6 +95,25 @@ def run_program(
             errors=tuple(shared.errors),
             interrupted=interrupted,
         )
+
+
+@contextlib.contextmanager
+def _ctrl_c_later() -> Iterator[Callable[[], None]]:
+    """Ctrl-C within the block waits for a call of what is yielded: a program must not be started and lost."""
+    came: list[int] = []
+
+    def check() -> None:
+        if came:
+            raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # only that one gets it
+        yield check
+        return
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before if before is not None else signal.default_int_handler)
 
 
 def _start(

@@ -225,9 +225,10 @@ static void threads() {
 }
 
 static void unsupported() {
-  cudaGraph_t graph;
-  GIVES(cudaErrorNotSupported, cudaGraphCreate(&graph, 0));
-  GIVES(cudaErrorNotSupported, cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal));
+  cudaArray_t array;
+  cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+  GIVES(cudaErrorNotSupported, cudaMallocArray(&array, &format, 16));
+  GIVES(cudaErrorNotSupported, cudaIpcGetMemHandle(nullptr, nullptr));
   cudaGetLastError();
 }
 

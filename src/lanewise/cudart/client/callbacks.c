@@ -67,12 +67,18 @@ void lw_drain_callbacks(void) {
     pthread_mutex_unlock(&lock);
 }
 
+cudaError_t lw_do_host(const Work *work, cudaStream_t stream) {
+    return queue((Item){.function = work->host.function, .callback = work->host.callback, .stream = stream,
+                        .data = work->host.data});
+}
+
 API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
     ENTER();
     REQUIRE(function, cudaErrorInvalidValue);
     REQUIRE(lw_check_stream(stream) == cudaSuccess, cudaErrorInvalidResourceHandle);
     lw_flush_output();
-    return lw_return(queue((Item){.function = function, .data = data}));
+    Work work = {.type = cudaGraphNodeTypeHost, .host = {.function = function, .data = data}};
+    return lw_return(lw_issue(&work, stream));
 }
 SECOND_NAME(cudaLaunchHostFunc, _ptsz)
 
@@ -82,6 +88,7 @@ API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t 
     REQUIRE(callback && !flags, cudaErrorInvalidValue);
     REQUIRE(lw_check_stream(stream) == cudaSuccess, cudaErrorInvalidResourceHandle);
     lw_flush_output();
-    return lw_return(queue((Item){.callback = callback, .stream = stream, .data = data}));
+    Work work = {.type = cudaGraphNodeTypeHost, .host = {.callback = callback, .data = data}};
+    return lw_return(lw_issue(&work, stream));
 }
 SECOND_NAME(cudaStreamAddCallback, _ptsz)

@@ -36,59 +36,60 @@ cudaError_t lw_sides(enum cudaMemcpyKind kind, Side *destination, Side *source) 
     return cudaSuccess;
 }
 
-static cudaError_t copy(void *to, const void *from, size_t size, enum cudaMemcpyKind kind) {
-    Side to_side, from_side;
-    char *to_here, *from_here;
-    cudaError_t error = lw_sides(kind, &to_side, &from_side);
-    if (error == cudaSuccess) error = lw_resolve(to, size, to_side, &to_here);
-    if (error == cudaSuccess) error = lw_resolve(from, size, from_side, &from_here);
-    if (error != cudaSuccess || !size) return error;
-    lw_populate(to_here, size);
-    memmove(to_here, from_here, size);
-    lw_pass_time_of_copy(size, !lw_in_arena(to) || !lw_in_arena(from));
-    return cudaSuccess;
-}
-
-/* Rows of `width` bytes, the pitches apart; slices of rows, the slice pitches apart. */
-typedef struct {
-    const void *pointer;
-    size_t pitch, slice;
-} Block;
-
 static size_t span(const Block *b, struct cudaExtent e) {
     return (e.depth - 1) * b->slice + (e.height - 1) * b->pitch + e.width;
 }
 
-static cudaError_t copy_block(Block to, Block from, struct cudaExtent e, enum cudaMemcpyKind kind) {
+cudaError_t lw_do_copy(const Work *work) {
+    const Block *to = &work->copy.to, *from = &work->copy.from;
+    struct cudaExtent e = work->copy.extent;
     Side to_side, from_side;
     char *to_here, *from_here;
-    cudaError_t error = lw_sides(kind, &to_side, &from_side);
+    cudaError_t error = lw_sides(work->copy.kind, &to_side, &from_side);
     if (error != cudaSuccess) return error;
     if (!e.width || !e.height || !e.depth) return cudaSuccess;
-    if (e.height > 1 && (e.width > to.pitch || e.width > from.pitch)) return cudaErrorInvalidPitchValue;
-    error = lw_resolve(to.pointer, span(&to, e), to_side, &to_here);
-    if (error == cudaSuccess) error = lw_resolve(from.pointer, span(&from, e), from_side, &from_here);
+    if (e.height > 1 && (e.width > to->pitch || e.width > from->pitch)) return cudaErrorInvalidPitchValue;
+    error = lw_resolve(to->pointer, span(to, e), to_side, &to_here);
+    if (error == cudaSuccess) error = lw_resolve(from->pointer, span(from, e), from_side, &from_here);
     if (error != cudaSuccess) return error;
-    lw_populate(to_here, span(&to, e));
+    lw_populate(to_here, span(to, e));
     for (size_t z = 0; z < e.depth; z++)
         for (size_t y = 0; y < e.height; y++)
-            memmove(to_here + z * to.slice + y * to.pitch, from_here + z * from.slice + y * from.pitch, e.width);
-    lw_pass_time_of_copy(e.width * e.height * e.depth, !lw_in_arena(to.pointer) || !lw_in_arena(from.pointer));
+            memmove(to_here + z * to->slice + y * to->pitch, from_here + z * from->slice + y * from->pitch, e.width);
+    lw_pass_time_of_copy(e.width * e.height * e.depth, !lw_in_arena(to->pointer) || !lw_in_arena(from->pointer));
     return cudaSuccess;
 }
+
+Work lw_line_work(void *to, const void *from, size_t count, enum cudaMemcpyKind kind) {
+    return (Work){.type = cudaGraphNodeTypeMemcpy,
+                  .copy = {{to, count, count}, {from, count, count}, {count, 1, 1}, kind}};
+}
+
+static Block block_of(struct cudaPitchedPtr p, struct cudaPos at) {
+    size_t slice = p.pitch * p.ysize;
+    return (Block){(char *)p.ptr + at.z * slice + at.y * p.pitch + at.x, p.pitch, slice};
+}
+
+Work lw_copy_work(const struct cudaMemcpy3DParms *p) {
+    return (Work){.type = cudaGraphNodeTypeMemcpy,
+                  .copy = {block_of(p->dstPtr, p->dstPos), block_of(p->srcPtr, p->srcPos), p->extent, p->kind}};
+}
+
+static cudaError_t issue(Work work, cudaStream_t stream) { return lw_return(lw_issue(&work, stream)); }
 
 API cudaError_t cudaMemcpy(void *to, const void *from, size_t count, enum cudaMemcpyKind kind) {
     ENTER();
     lw_drain_callbacks();
     lw_flush_output();
-    return lw_return(copy(to, from, count, kind));
+    Work work = lw_line_work(to, from, count, kind);
+    return lw_return(lw_do_copy(&work));
 }
 SECOND_NAME(cudaMemcpy, _ptds)
 
 API cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t count, enum cudaMemcpyKind kind,
                                 cudaStream_t stream) {
     ENTER_STREAM(stream);
-    return lw_return(copy(to, from, count, kind));
+    return issue(lw_line_work(to, from, count, kind), stream);
 }
 SECOND_NAME(cudaMemcpyAsync, _ptsz)
 
@@ -109,8 +110,9 @@ API cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, s
                                   size_t height, enum cudaMemcpyKind kind, cudaStream_t stream) {
     ENTER_STREAM(stream);
     REQUIRE(width <= to_pitch && width <= from_pitch, cudaErrorInvalidPitchValue);
-    return lw_return(copy_block((Block){to, to_pitch, 0}, (Block){from, from_pitch, 0},
-                                (struct cudaExtent){width, height, 1}, kind));
+    Work work = {.type = cudaGraphNodeTypeMemcpy,
+                 .copy = {{to, to_pitch, 0}, {from, from_pitch, 0}, {width, height, 1}, kind}};
+    return issue(work, stream);
 }
 SECOND_NAME(cudaMemcpy2DAsync, _ptsz)
 
@@ -122,16 +124,11 @@ API cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t
 }
 SECOND_NAME(cudaMemcpy2D, _ptds)
 
-static Block block_of(struct cudaPitchedPtr p, struct cudaPos at) {
-    size_t slice = p.pitch * p.ysize;
-    return (Block){(char *)p.ptr + at.z * slice + at.y * p.pitch + at.x, p.pitch, slice};
-}
-
 API cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) {
     ENTER_STREAM(stream);
     REQUIRE(p, cudaErrorInvalidValue);
     REQUIRE(!p->srcArray && !p->dstArray, cudaErrorNotSupported); /* arrays belong to textures */
-    return lw_return(copy_block(block_of(p->dstPtr, p->dstPos), block_of(p->srcPtr, p->srcPos), p->extent, p->kind));
+    return issue(lw_copy_work(p), stream);
 }
 SECOND_NAME(cudaMemcpy3DAsync, _ptsz)
 
@@ -159,7 +156,8 @@ API cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, si
     ENTER_STREAM(stream);
     REQUIRE(kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyHostToHost, cudaErrorInvalidMemcpyDirection);
     cudaError_t error = part_of(symbol, offset, count, &to);
-    return lw_return(error == cudaSuccess ? copy(to, from, count, kind) : error);
+    if (error != cudaSuccess) return lw_return(error);
+    return issue(lw_line_work(to, from, count, kind), stream);
 }
 SECOND_NAME(cudaMemcpyToSymbolAsync, _ptsz)
 
@@ -175,7 +173,8 @@ API cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t c
     ENTER_STREAM(stream);
     REQUIRE(kind != cudaMemcpyHostToDevice && kind != cudaMemcpyHostToHost, cudaErrorInvalidMemcpyDirection);
     cudaError_t error = part_of(symbol, offset, count, &from);
-    return lw_return(error == cudaSuccess ? copy(to, from, count, kind) : error);
+    if (error != cudaSuccess) return lw_return(error);
+    return issue(lw_line_work(to, from, count, kind), stream);
 }
 SECOND_NAME(cudaMemcpyFromSymbolAsync, _ptsz)
 

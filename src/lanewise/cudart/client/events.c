@@ -23,14 +23,25 @@ API cudaError_t cudaEventDestroy(cudaEvent_t event) {
     return cudaSuccess;
 }
 
+void lw_record(cudaEvent_t event) {
+    Handle *handle = lw_handle(event, HANDLE_EVENT);
+    if (!handle) return;
+    lw_pass_time(RECORD_NS);
+    handle->time = lw_now();
+    handle->recorded = true;
+    handle->capture = NULL;
+}
+
 API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
     ENTER_STREAM(stream);
     Handle *handle = lw_handle(event, HANDLE_EVENT);
     REQUIRE(handle && flags <= 1, cudaErrorInvalidResourceHandle);
-    lw_pass_time(RECORD_NS);
-    handle->time = lw_now();
-    handle->recorded = true;
-    return cudaSuccess;
+    if (lw_capturing(stream) && flags != cudaEventRecordExternal) { /* it marks a point of the capture */
+        handle->capture = lw_handle(stream, HANDLE_STREAM)->capture;
+        return cudaSuccess;
+    }
+    Work work = {.type = cudaGraphNodeTypeEventRecord, .event = event};
+    return lw_return(lw_issue(&work, stream));
 }
 SECOND_NAME(cudaEventRecordWithFlags, _ptsz)
 

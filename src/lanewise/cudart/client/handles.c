@@ -46,6 +46,13 @@ void lw_delete_handle(Handle *handle) {
     pthread_mutex_unlock(&lock);
 }
 
+void lw_end_capture(const void *graph) {
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < used; i++)
+        if (table[i].capture == graph) table[i].capture = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
 void lw_delete_all_handles(void) {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < used; i++) table[i].kind = 0;

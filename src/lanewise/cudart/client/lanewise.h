@@ -127,12 +127,79 @@ typedef enum { SIDE_ANY, SIDE_DEVICE } Side;
 cudaError_t lw_resolve(const void *pointer, size_t size, Side side, char **where);
 cudaError_t lw_sides(enum cudaMemcpyKind kind, Side *destination, Side *source);
 
+/* --- work: one operation of a stream, done now or kept in a graph (work.c, launch.c, copy.c, set.c, callbacks.c) */
+typedef struct {
+    dim3 grid, block, cluster;
+    size_t shared;
+    bool cooperative;
+} Shape;
+
+/* Rows of bytes, the pitches apart; slices of rows, the slice pitches apart. */
+typedef struct {
+    const void *pointer;
+    size_t pitch, slice;
+} Block;
+
+typedef struct Graph Graph;
+
+typedef struct {
+    enum cudaGraphNodeType type;
+    union {
+        struct {
+            const void *function;
+            Shape shape;
+            unsigned char *params; /* packed; owned */
+            size_t params_size;
+            void **args; /* pointers into `params`, one an argument; owned */
+        } kernel;
+        struct {
+            Block to, from;
+            struct cudaExtent extent;
+            enum cudaMemcpyKind kind;
+        } copy;
+        struct {
+            struct cudaMemsetParams params;
+            size_t slice, depth;
+        } set;
+        struct {
+            cudaHostFn_t function;
+            cudaStreamCallback_t callback;
+            void *data;
+        } host;
+        Graph *graph; /* owned */
+        cudaEvent_t event;
+        void *address;
+    };
+} Work;
+
+cudaError_t lw_issue(Work *work, cudaStream_t stream); /* do it, or add it to what the stream captures; takes it over */
+cudaError_t lw_do(const Work *work, cudaStream_t stream);
+void lw_release_work(Work *work);
+cudaError_t lw_pack_kernel(Work *work, const void *function, const Shape *shape, void **args);
+cudaError_t lw_do_kernel(const Work *work, cudaStream_t stream);
+cudaError_t lw_do_copy(const Work *work);
+cudaError_t lw_do_set(const Work *work);
+cudaError_t lw_do_host(const Work *work, cudaStream_t stream);
+cudaError_t lw_do_graph(const Graph *graph, cudaStream_t stream);
+Work lw_copy_work(const struct cudaMemcpy3DParms *p);
+Work lw_line_work(void *to, const void *from, size_t count, enum cudaMemcpyKind kind);
+bool lw_capturing(cudaStream_t stream);
+cudaError_t lw_append(Graph *graph, const Work *work); /* takes the work over */
+Graph *lw_clone_graph(const Graph *graph);
+void lw_delete_graph(Graph *graph);
+cudaGraph_t lw_graph_handle(const Graph *graph);
+cudaError_t lw_add_node(cudaGraph_t graph, const cudaGraphNode_t *after, size_t count, const Work *work,
+                        cudaGraphNode_t *made); /* takes the work over */
+Work *lw_node_work(cudaGraphNode_t node);
+Work *lw_instance_work(cudaGraphExec_t exec, cudaGraphNode_t node);
+
 /* --- streams, events, callbacks, time (streams.c, callbacks.c, clock.c) */
 cudaError_t lw_check_stream(cudaStream_t stream);
 uint64_t lw_stream_number(cudaStream_t stream);
 void lw_drain_callbacks(void);
 void lw_pass_time(uint64_t nanoseconds);
 void lw_pass_time_of_copy(size_t bytes, bool crosses_bus);
+void lw_record(cudaEvent_t event);
 uint64_t lw_now(void); /* device time in nanoseconds */
 
 /* --- what kernels print (output.c): `to` is STDOUT_FILENO or STDERR_FILENO */
@@ -145,7 +212,7 @@ int lw_attribute(enum cudaDeviceAttr attribute);
 const struct cudaDeviceProp *lw_properties(void);
 
 /* --- handles: streams, events, pools (handles.c). Numbers checked before use; a stale one is known for what it is. */
-enum { HANDLE_STREAM = 1, HANDLE_EVENT, HANDLE_POOL };
+enum { HANDLE_STREAM = 1, HANDLE_EVENT, HANDLE_POOL, HANDLE_GRAPH, HANDLE_NODE, HANDLE_GRAPH_EXEC };
 typedef struct {
     int kind; /* 0: free */
     unsigned flags;
@@ -153,10 +220,13 @@ typedef struct {
     uint64_t number; /* of a stream: its id */
     uint64_t time;   /* of an event: when it was recorded */
     bool recorded;
+    void *capture; /* of a stream or an event: the graph that it is captured into */
+    void *data;    /* of graphs and what belongs to them */
 } Handle;
 Handle *lw_new_handle(int kind);
 Handle *lw_handle(const void *pointer, int kind); /* NULL where it is none of that kind */
 void lw_delete_handle(Handle *handle);
 void lw_delete_all_handles(void);
+void lw_end_capture(const void *graph); /* no stream and no event is in it any more */
 
 #endif

@@ -42,37 +42,44 @@ __attribute__((constructor)) static void loaded(void) {
     launches_block = value && strcmp(value, "0");
 }
 
-typedef struct {
-    dim3 grid, block, cluster;
-    size_t shared;
-    cudaStream_t stream;
-    bool cooperative;
-} Configuration;
-
-/* {function, grid, block, cluster (0: none), dynamic shared bytes, stream, cooperative, parameters} -> {what it printed on stdout, on
- * stderr} */
-static cudaError_t launch(const void *function, const Configuration *c, void **args) {
-    ENTER_STREAM(c->stream);
+cudaError_t lw_pack_kernel(Work *work, const void *function, const Shape *shape, void **args) {
     Kernel *kernel;
     cudaError_t error = lw_kernel(function, &kernel);
-    if (error != cudaSuccess) return lw_return(error);
-    unsigned char *buffer = calloc(kernel->params_size + 1, 1);
-    REQUIRE(buffer, cudaErrorMemoryAllocation);
-    for (size_t i = 0; i < kernel->param_count; i++)
-        memcpy(buffer + kernel->params[i].offset, args[i], kernel->params[i].size);
+    if (error != cudaSuccess) return error;
+    *work = (Work){.type = cudaGraphNodeTypeKernel,
+                   .kernel = {.function = function, .shape = *shape, .params_size = kernel->params_size}};
+    work->kernel.params = calloc(kernel->params_size + 1, 1);
+    work->kernel.args = calloc(kernel->param_count + 1, sizeof *args);
+    if (!work->kernel.params || !work->kernel.args) {
+        lw_release_work(work);
+        return cudaErrorMemoryAllocation;
+    }
+    for (size_t i = 0; i < kernel->param_count; i++) {
+        work->kernel.args[i] = work->kernel.params + kernel->params[i].offset;
+        memcpy(work->kernel.args[i], args[i], kernel->params[i].size);
+    }
+    return cudaSuccess;
+}
+
+/* {function, grid, block, cluster (0: none), dynamic shared bytes, stream, cooperative, parameters} -> {what it printed
+ * on stdout, on stderr} */
+cudaError_t lw_do_kernel(const Work *work, cudaStream_t stream) {
+    const Shape *shape = &work->kernel.shape;
+    Kernel *kernel;
+    cudaError_t error = lw_kernel(work->kernel.function, &kernel);
+    if (error != cudaSuccess) return error;
     Message request = {0}, reply = {0};
     lw_put_u64(&request, kernel->function);
-    const dim3 *sizes[] = {&c->grid, &c->block, &c->cluster};
+    const dim3 *sizes[] = {&shape->grid, &shape->block, &shape->cluster};
     for (int i = 0; i < 3; i++) {
         lw_put_u64(&request, sizes[i]->x);
         lw_put_u64(&request, sizes[i]->y);
         lw_put_u64(&request, sizes[i]->z);
     }
-    lw_put_u64(&request, c->shared);
-    lw_put_u64(&request, lw_stream_number(c->stream));
-    lw_put_u64(&request, c->cooperative);
-    lw_put_bytes(&request, buffer, kernel->params_size);
-    free(buffer);
+    lw_put_u64(&request, shape->shared);
+    lw_put_u64(&request, lw_stream_number(stream));
+    lw_put_u64(&request, shape->cooperative);
+    lw_put_bytes(&request, work->kernel.params, work->kernel.params_size);
     Reader reader;
     error = lw_call_reader(OP_LAUNCH, &request, &reply, &reader);
     if (reply.size) {
@@ -83,13 +90,21 @@ static cudaError_t launch(const void *function, const Configuration *c, void **a
         lw_keep_output(STDERR_FILENO, text, size);
     }
     lw_release(&reply);
+    return error;
+}
+
+static cudaError_t launch(const void *function, const Shape *shape, cudaStream_t stream, void **args) {
+    Work work;
+    ENTER_STREAM(stream);
+    cudaError_t error = lw_pack_kernel(&work, function, shape, args);
+    if (error == cudaSuccess) error = lw_issue(&work, stream);
     if (error == cudaSuccess && launches_block) return lw_enter();
     return lw_return(error);
 }
 
 API cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
                                  cudaStream_t stream) {
-    return launch(function, &(Configuration){.grid = grid, .block = block, .shared = shared, .stream = stream}, args);
+    return launch(function, &(Shape){.grid = grid, .block = block, .shared = shared}, stream, args);
 }
 SECOND_NAME(cudaLaunchKernel, _ptsz)
 
@@ -101,22 +116,21 @@ SECOND_NAME(__cudaLaunchKernel, _ptsz)
 
 API cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
                                             cudaStream_t stream) {
-    Configuration c = {.grid = grid, .block = block, .shared = shared, .stream = stream, .cooperative = true};
-    return launch(function, &c, args);
+    Shape shape = {.grid = grid, .block = block, .shared = shared, .cooperative = true};
+    return launch(function, &shape, stream, args);
 }
 SECOND_NAME(cudaLaunchCooperativeKernel, _ptsz)
 
 API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **args) {
     REQUIRE(config, cudaErrorInvalidValue);
-    Configuration c = {.grid = config->gridDim, .block = config->blockDim, .shared = config->dynamicSmemBytes,
-                       .stream = config->stream};
+    Shape shape = {.grid = config->gridDim, .block = config->blockDim, .shared = config->dynamicSmemBytes};
     for (unsigned i = 0; i < config->numAttrs; i++) {
         const cudaLaunchAttribute *a = &config->attrs[i];
-        if (a->id == cudaLaunchAttributeCooperative) c.cooperative = a->val.cooperative;
+        if (a->id == cudaLaunchAttributeCooperative) shape.cooperative = a->val.cooperative;
         if (a->id == cudaLaunchAttributeClusterDimension)
-            c.cluster = (dim3){a->val.clusterDim.x, a->val.clusterDim.y, a->val.clusterDim.z};
+            shape.cluster = (dim3){a->val.clusterDim.x, a->val.clusterDim.y, a->val.clusterDim.z};
         /* The others (priority, memory synchronisation domains, carveout, ...) do not change what a kernel computes. */
     }
-    return launch(function, &c, args);
+    return launch(function, &shape, config->stream, args);
 }
 SECOND_NAME(cudaLaunchKernelExC, _ptsz)

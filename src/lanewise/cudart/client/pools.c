@@ -13,6 +13,7 @@ static cudaMemPool_t default_pool(void) {
 
 API cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
     ENTER_STREAM(stream);
+    REQUIRE(!lw_capturing(stream), cudaErrorNotSupported);
     return lw_return(lw_allocate(pointer, size, KIND_MALLOC, "cudaMallocAsync", 0, CALLER));
 }
 SECOND_NAME(cudaMallocAsync, _ptsz)
@@ -26,6 +27,7 @@ SECOND_NAME(cudaMallocFromPoolAsync, _ptsz)
 
 API cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     ENTER_STREAM(stream);
+    REQUIRE(!lw_capturing(stream), cudaErrorNotSupported);
     return lw_return(lw_free(pointer, BOTH));
 }
 SECOND_NAME(cudaFreeAsync, _ptsz)

@@ -49,6 +49,7 @@ API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 API cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     ENTER_STREAM(stream);
+    REQUIRE(!lw_capturing(stream), cudaErrorStreamCaptureUnsupported);
     lw_flush_output();
     return cudaSuccess;
 }
@@ -60,7 +61,9 @@ SECOND_NAME(cudaStreamQuery, _ptsz)
 API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
     ENTER_STREAM(stream);
     REQUIRE(flags <= 1, cudaErrorInvalidValue);
-    REQUIRE(lw_handle(event, HANDLE_EVENT), cudaErrorInvalidResourceHandle);
+    Handle *waited = lw_handle(event, HANDLE_EVENT), *waiting = lw_handle(stream, HANDLE_STREAM);
+    REQUIRE(waited, cudaErrorInvalidResourceHandle);
+    if (waited->capture && waiting && !waiting->capture) waiting->capture = waited->capture; /* it joins the capture */
     return cudaSuccess;
 }
 SECOND_NAME(cudaStreamWaitEvent, _ptsz)
@@ -123,32 +126,3 @@ API cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
     return lw_return(lw_check_stream(from));
 }
 SECOND_NAME(cudaStreamCopyAttributes, _ptsz)
-
-/* No stream is ever capturing. */
-API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
-    ENTER_STREAM(stream);
-    REQUIRE(status, cudaErrorInvalidValue);
-    *status = cudaStreamCaptureStatusNone;
-    return cudaSuccess;
-}
-SECOND_NAME(cudaStreamIsCapturing, _ptsz)
-
-API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
-                                         unsigned long long *id, cudaGraph_t *graph,
-                                         const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
-                                         size_t *count) {
-    (void)id, (void)graph, (void)dependencies, (void)edges;
-    if (count) *count = 0;
-    return cudaStreamIsCapturing(stream, status);
-}
-SECOND_NAME(cudaStreamGetCaptureInfo, _ptsz)
-
-API cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
-    static _Thread_local enum cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
-    ENTER();
-    REQUIRE(mode && (unsigned)*mode <= cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue);
-    enum cudaStreamCaptureMode before = current;
-    current = *mode;
-    *mode = before;
-    return cudaSuccess;
-}

@@ -1,0 +1,40 @@
+/* One operation of a stream: done at once, or kept in the graph that the stream captures. */
+#include "lanewise.h"
+
+#include <stdlib.h>
+
+cudaError_t lw_do(const Work *work, cudaStream_t stream) {
+    switch (work->type) {
+        case cudaGraphNodeTypeKernel: return lw_do_kernel(work, stream);
+        case cudaGraphNodeTypeMemcpy: return lw_do_copy(work);
+        case cudaGraphNodeTypeMemset: return lw_do_set(work);
+        case cudaGraphNodeTypeHost: return lw_do_host(work, stream);
+        case cudaGraphNodeTypeGraph: return lw_do_graph(work->graph, stream);
+        case cudaGraphNodeTypeEventRecord: lw_record(work->event); return cudaSuccess;
+        default: return cudaSuccess; /* empty nodes, waits, and memory that lives as long as its graph */
+    }
+}
+
+void lw_release_work(Work *work) {
+    if (work->type == cudaGraphNodeTypeKernel) {
+        free(work->kernel.params);
+        free(work->kernel.args);
+        work->kernel.params = NULL;
+        work->kernel.args = NULL;
+    } else if (work->type == cudaGraphNodeTypeGraph) {
+        lw_delete_graph(work->graph);
+        work->graph = NULL;
+    }
+}
+
+bool lw_capturing(cudaStream_t stream) {
+    Handle *handle = lw_handle(stream, HANDLE_STREAM);
+    return handle && handle->capture;
+}
+
+cudaError_t lw_issue(Work *work, cudaStream_t stream) {
+    if (lw_capturing(stream)) return lw_append(lw_handle(stream, HANDLE_STREAM)->capture, work);
+    cudaError_t error = lw_do(work, stream);
+    lw_release_work(work);
+    return error;
+}

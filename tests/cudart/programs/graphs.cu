@@ -1,0 +1,150 @@
+// Graphs: built by hand, captured from streams, changed, nested.
+#include "check.h"
+
+extern "C" __global__ void iota(int* out, int first) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[i] = first + i;
+}
+
+static int *a, *b, host[64], calls;
+static void CUDART_CB count(void* by) { calls += *(int*)by; }
+
+static cudaKernelNodeParams kernel(int** out, int* first, void** args) {
+  args[0] = out;
+  args[1] = first;
+  cudaKernelNodeParams params = {};
+  params.func = (void*)iota;
+  params.gridDim = 2;
+  params.blockDim = 32;
+  params.kernelParams = args;
+  return params;
+}
+
+static void by_hand() {
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  cudaGraphNode_t fill, set, back, call;
+  cudaGraphNodeType type;
+  size_t nodes = 0, roots = 0;
+  void* args[2];
+  int first = 10, one = 1;
+  OK(cudaGraphCreate(&graph, 0));
+  // The copy is added first and runs last.
+  OK(cudaGraphAddMemcpyNode1D(&back, graph, nullptr, 0, host, a, sizeof host, cudaMemcpyDeviceToHost));
+  cudaMemsetParams zero = {};
+  zero.dst = a + 60;
+  zero.elementSize = 4;
+  zero.value = 7;
+  zero.width = 2;
+  zero.height = 1;
+  OK(cudaGraphAddMemsetNode(&set, graph, nullptr, 0, &zero));
+  cudaKernelNodeParams params = kernel(&a, &first, args);
+  OK(cudaGraphAddKernelNode(&fill, graph, nullptr, 0, &params));
+  OK(cudaGraphAddDependencies(graph, &fill, &set, nullptr, 1));
+  OK(cudaGraphAddDependencies(graph, &set, &back, nullptr, 1));
+  cudaHostNodeParams host_call = {count, &one};
+  OK(cudaGraphAddHostNode(&call, graph, &back, 1, &host_call));
+  OK(cudaGraphGetNodes(graph, nullptr, &nodes));
+  OK(cudaGraphGetRootNodes(graph, nullptr, &roots));
+  CHECK(nodes == 4 && roots == 1);
+  OK(cudaGraphNodeGetType(set, &type));
+  CHECK(type == cudaGraphNodeTypeMemset);
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  first = 1000;  // arguments were taken when the node was made
+  OK(cudaGraphLaunch(exec, 0));
+  OK(cudaDeviceSynchronize());
+  CHECK(host[0] == 10 && host[59] == 69 && host[60] == 7 && host[61] == 7 && host[62] == 72 && calls == 1);
+  params = kernel(&a, &first, args);
+  OK(cudaGraphExecKernelNodeSetParams(exec, fill, &params));
+  OK(cudaGraphLaunch(exec, 0));
+  OK(cudaDeviceSynchronize());
+  CHECK(host[0] == 1000 && calls == 2);
+  cudaKernelNodeParams old;
+  OK(cudaGraphKernelNodeGetParams(fill, &old));
+  CHECK(old.gridDim.x == 2 && *(int*)old.kernelParams[1] == 10);
+  cudaGraph_t clone, outer;
+  cudaGraphExec_t nested;
+  OK(cudaGraphClone(&clone, graph));
+  OK(cudaGraphCreate(&outer, 0));
+  cudaGraphNode_t child;
+  OK(cudaGraphAddChildGraphNode(&child, outer, nullptr, 0, clone));
+  OK(cudaGraphInstantiate(&nested, outer, 0));
+  OK(cudaGraphDestroy(outer));
+  OK(cudaGraphDestroy(clone));
+  OK(cudaGraphLaunch(nested, 0));
+  OK(cudaDeviceSynchronize());
+  CHECK(host[0] == 10 && calls == 3);
+  OK(cudaGraphExecDestroy(nested));
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphDestroy(graph));
+}
+
+static void captured() {
+  cudaStream_t stream, other;
+  cudaEvent_t fork, join;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  cudaStreamCaptureStatus status;
+  size_t nodes = 0;
+  int ten = 10;
+  calls = 0;
+  memset(host, 0, sizeof host);
+  OK(cudaStreamCreate(&stream));
+  OK(cudaStreamCreate(&other));
+  OK(cudaEventCreate(&fork));
+  OK(cudaEventCreate(&join));
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  OK(cudaStreamIsCapturing(stream, &status));
+  CHECK(status == cudaStreamCaptureStatusActive);
+  OK(cudaMemsetAsync(a, 0, sizeof host, stream));
+  OK(cudaEventRecord(fork, stream));
+  OK(cudaStreamWaitEvent(other, fork, 0));
+  iota<<<1, 32, 0, stream>>>(a, 5);
+  iota<<<1, 32, 0, other>>>(b, 6);
+  OK(cudaEventRecord(join, other));
+  OK(cudaStreamWaitEvent(stream, join, 0));
+  OK(cudaMemcpyAsync(host, a, 128, cudaMemcpyDeviceToHost, stream));
+  OK(cudaMemcpyAsync(host + 32, b, 128, cudaMemcpyDeviceToHost, stream));
+  OK(cudaLaunchHostFunc(stream, count, &ten));
+  CHECK(calls == 0 && host[0] == 0);  // nothing has run
+  OK(cudaStreamEndCapture(stream, &graph));
+  OK(cudaStreamIsCapturing(other, &status));
+  CHECK(status == cudaStreamCaptureStatusNone);
+  OK(cudaGraphGetNodes(graph, nullptr, &nodes));
+  CHECK(nodes == 6);
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  for (int i = 0; i < 3; i++) OK(cudaGraphLaunch(exec, stream));
+  OK(cudaStreamSynchronize(stream));
+  CHECK(host[0] == 5 && host[31] == 36 && host[32] == 6 && calls == 30);
+
+  cudaGraph_t changed;
+  cudaGraphExecUpdateResultInfo info;
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  OK(cudaMemsetAsync(a, 0, sizeof host, stream));
+  OK(cudaStreamEndCapture(stream, &changed));
+  GIVES(cudaErrorGraphExecUpdateFailure, cudaGraphExecUpdate(exec, changed, &info));
+  CHECK(info.result != cudaGraphExecUpdateSuccess);
+  OK(cudaGraphExecUpdate(exec, graph, &info));
+  CHECK(info.result == cudaGraphExecUpdateSuccess);
+  OK(cudaGraphLaunch(exec, stream));
+  OK(cudaStreamSynchronize(stream));
+  CHECK(calls == 40);
+  GIVES(cudaErrorIllegalState, cudaStreamEndCapture(stream, &changed));
+  GIVES(cudaErrorStreamCaptureUnsupported, cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal));
+  cudaGetLastError();
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphDestroy(graph));
+  OK(cudaStreamDestroy(stream));
+  OK(cudaStreamDestroy(other));
+}
+
+int main() {
+  OK(cudaMalloc(&a, sizeof host));
+  OK(cudaMalloc(&b, sizeof host));
+  by_hand();
+  captured();
+  OK(cudaFree(a));
+  OK(cudaFree(b));
+  if (!failures) std::puts("all passed");
+  return failures;
+}
