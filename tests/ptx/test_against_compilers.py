@@ -13,6 +13,7 @@ from texts import EVERYTHING
 from lanewise.ptx import function_register_type, parse
 from lanewise.ptx.instructions import TABLE, InstructionSpec, explain, lookup
 from lanewise.ptx.instructions.forms import Form, OperandPattern
+from lanewise.ptx.special_registers import SPECIAL_REGISTERS
 from lanewise.ptx.syntax import TYPE_BITS, Instruction, Register
 from lanewise.toolchain import nvrtc, wheels
 
@@ -125,6 +126,16 @@ def test_ptxas_accepts_the_forms_of_the_table(tmp_path: Path, monkeypatch: pytes
     assert not unknown
     refused = lines_with_errors(lines)
     assert not {lines[index]: text for index, text in refused.items()}
+
+
+def test_ptxas_accepts_the_special_registers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        f"mov.{entry.type} {register(entry.type, 1)}, {entry.name}{part};"
+        for entry in SPECIAL_REGISTERS.values()
+        for part in ((".x", ".y", ".z", ".w") if entry.vector else ("",))
+    ]
+    assert not {lines[index]: text for index, text in lines_with_errors(lines).items()}
 
 
 def test_ptxas_accepts_the_text_that_the_parser_is_tested_with(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ Section numbers are those of PTX ISA 9.1; what 9.2 added is there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import lru_cache
 
 from lanewise.ptx.instructions import (
@@ -72,11 +74,18 @@ def explain(instruction: Instruction) -> str:
     """Why `lookup` found nothing, as a sentence."""
     specs = _BY_WORD.get(instruction.opcode)
     if specs is None:
-        return f"PTX has no instruction '{instruction.opcode}' that is known here"
+        return (
+            f"PTX has no instruction '{instruction.opcode}' that is known here{_similar(instruction.opcode, _BY_WORD)}"
+        )
     if _candidates(instruction.opcode, instruction.modifiers):
         return f"'{instruction.name}' does not take these operands"
     known = set[str]().union(*(slot.words for spec in specs for form in spec.forms for slot in form.slots))
     strange = [modifier for modifier in instruction.modifiers if modifier not in known]
     if strange:
-        return f"'{instruction.opcode}' has no modifier '.{strange[0]}'"
+        return f"'{instruction.opcode}' has no modifier '.{strange[0]}'{_similar(strange[0], known)}"
     return f"'{instruction.opcode}' has no form '{instruction.name}'"
+
+
+def _similar(word: str, known: Iterable[str]) -> str:
+    found = get_close_matches(word, sorted(known), n=1)
+    return f"; is '{found[0]}' meant?" if found else ""
