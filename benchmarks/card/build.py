@@ -51,11 +51,23 @@ def build(plan: Plan, arch: str) -> bytes:
     return cubin
 
 
-def build_all(plans: Iterable[Plan], arch: str, workers: int) -> dict[tuple[str, ...], bytes]:
+def build_all(
+    plans: Iterable[Plan], arch: str, workers: int, *, skip_failing: bool = False
+) -> dict[tuple[str, ...], bytes]:
+    """The cubins by `key`. `skip_failing`: plans that do not compile are left out (points of a search)."""
+
+    def one(plan: Plan) -> bytes | None:
+        try:
+            return build(plan, arch)
+        except BuildError:
+            if skip_failing:
+                return None
+            raise
+
     distinct = {key(plan): plan for plan in plans}
     with ThreadPoolExecutor(workers) as pool:
-        cubins = pool.map(lambda plan: build(plan, arch), distinct.values())
-        return dict(zip(distinct, cubins, strict=True))
+        cubins = pool.map(one, distinct.values())
+        return {name: cubin for name, cubin in zip(distinct, cubins, strict=True) if cubin is not None}
 
 
 def _done(result: tuple) -> object:

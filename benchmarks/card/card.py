@@ -40,14 +40,16 @@ def done(result: tuple) -> object:
 class Kernels:
     """The loaded machine code of a set of plans."""
 
-    def __init__(self, plans: list[Plan], workers: int) -> None:
+    def __init__(self, plans: list[Plan], workers: int, *, skip_failing: bool = False) -> None:
         torch.zeros(1, device="cuda")  # makes torch's context the current one
         major, minor = torch.cuda.get_device_capability()
         arch = f"sm_{major}{minor}" + ("a" if major >= 9 else "")
-        self._modules = {
-            name: done(driver.cuModuleLoadData(cubin)) for name, cubin in build_all(plans, arch, workers).items()
-        }
+        cubins = build_all(plans, arch, workers, skip_failing=skip_failing)
+        self._modules = {name: done(driver.cuModuleLoadData(cubin)) for name, cubin in cubins.items()}
         self._functions: dict[tuple, object] = {}
+
+    def has(self, plan: Plan) -> bool:
+        return key(plan) in self._modules
 
     def function(self, plan: Plan, kernel: str, shared_bytes: int) -> object:
         name = (*key(plan), kernel)
