@@ -57,7 +57,7 @@ class Kernels:
         if function is None:
             function = done(driver.cuModuleGetFunction(self._modules[key(plan)], kernel.encode()))
             self._functions[name] = function
-        if shared_bytes > 48 * 1024:
+        if shared_bytes > 32 * 1024:  # with static shared memory it may pass the 48 KiB that need no permission
             attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             done(driver.cuFuncSetAttribute(function, attribute, shared_bytes))
         return function
@@ -68,7 +68,10 @@ class Kernels:
         for buffer in plan.buffers:
             if buffer.name not in memory:
                 memory[buffer.name] = torch.empty(max(1, buffer.count), dtype=TORCH[buffer.type], device="cuda")
-        cleared = [memory[buffer.name] for buffer in plan.buffers if buffer.zero and buffer.count]
+        for buffer in plan.buffers:
+            if buffer.zero == "once":
+                memory[buffer.name].zero_()
+        cleared = [memory[buffer.name] for buffer in plan.buffers if buffer.zero == "each run" and buffer.count]
         calls = []
         for launch in plan.launches:
             values, types = [], []
@@ -122,7 +125,7 @@ def time_together(calls: Mapping[str, Callable[[], None]], repeats: int, *, cold
             start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             if flush is not None:
                 flush.sum()
-            torch.cuda._sleep(150_000)
+            torch.cuda._sleep(300_000)
             start.record()
             call()
             end.record()

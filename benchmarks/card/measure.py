@@ -70,7 +70,8 @@ def check_awkward(kernels: Kernels, subject: Subject, work: Work) -> list[str]:
 def time_case(kernels: Kernels, subject: Subject, work: Work, case: Case, repeats: int) -> dict:
     tensors = work.inputs(case.element, case.problem)
     plans = plans_of(subject, case.element, case.problem, case.rungs)
-    calls, errors, wrong = dict(work.peers(case.element, case.problem, tensors)), {}, []
+    outputs = {b.name: poison(b.type, b.count) for plan in plans.values() for b in plan.buffers if b.role == "output"}
+    calls, errors, wrong = dict(work.peers(case.element, case.problem, {**tensors, **outputs})), {}, []
     peers = list(calls)
     for name, plan in plans.items():
         try:
@@ -78,7 +79,6 @@ def time_case(kernels: Kernels, subject: Subject, work: Work, case: Case, repeat
         except AssertionError as error:
             wrong.append(str(error))
             continue
-        outputs = {b.name: poison(b.type, b.count) for b in plan.buffers if b.role != "input"}
         calls[name] = kernels.prepare(plan, {**tensors, **outputs})
     samples: dict[str, Sample] = time_together(calls, repeats)
     moved = work.moved(case.element, case.problem)

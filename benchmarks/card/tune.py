@@ -34,6 +34,7 @@ def main() -> None:
     subject, work = load(options.subject), WORKS[options.subject]
     rung = subject.rung(options.rung)
     element = options.type or subject.types[0]
+    options.problem = {**subject.problem, **options.problem}
     properties = torch.cuda.get_device_properties(0)
     space = {**rung.search, **options.set}
     plans = {}
@@ -51,7 +52,9 @@ def main() -> None:
     kernels = Kernels(list(plans.values()), workers=16, skip_failing=True)
     plans = {name: plan for name, plan in plans.items() if kernels.has(plan)}
     tensors = work.inputs(element, options.problem)
-    calls = dict(work.peers(element, options.problem, tensors))
+    some = next(iter(plans.values()))
+    outputs = {b.name: poison(b.type, b.count) for b in some.buffers if b.role == "output"}
+    calls = dict(work.peers(element, options.problem, {**tensors, **outputs}))
     peers = set(calls)
     for name, plan in plans.items():
         try:
@@ -59,7 +62,6 @@ def main() -> None:
         except (AssertionError, RuntimeError) as error:
             print(f"  {name}: {error}")
             continue
-        outputs = {b.name: poison(b.type, b.count) for b in plan.buffers if b.role == "output"}
         calls[name] = kernels.prepare(plan, {**tensors, **outputs})
     samples = time_together(calls, options.repeats)
     moved = work.moved(element, options.problem)

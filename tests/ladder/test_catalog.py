@@ -64,7 +64,9 @@ def test_every_file_of_a_subject_is_a_rung(name: str) -> None:
     folder = Path(str(files("lanewise.ladder") / name))
     assert {path.name for path in folder.glob("*.cu")} == {rung.file for rung in subject.rungs}
     assert len({rung.name for rung in subject.rungs}) == len(subject.rungs)
-    assert {buffer.type for buffer in subject.buffers} <= TYPES.keys() | {"element"}
+    buffers = [*subject.buffers, *(buffer for rung in subject.rungs for buffer in rung.scratch)]
+    assert {buffer.type for buffer in buffers} <= TYPES.keys() | {"element"}
+    assert {buffer.zero for buffer in buffers} <= {"", "once", "each run"}
     assert [rung.file for rung in subject.rungs] == sorted(rung.file for rung in subject.rungs)
 
 

@@ -40,13 +40,16 @@ METRICS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Device memory of `count` elements of `type` ("element": the problem's). `zero`: cleared before each run."""
+    """Device memory of `count` elements of `type` ("element": the problem's).
+
+    `zero`: "each run" (cleared before each run of the rung), "once" (cleared when made; the rung leaves it so), or "".
+    """
 
     name: str
     type: str
     count: str
     role: str  # "input", "output", "scratch"
-    zero: bool = False
+    zero: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,7 @@ def _subject(name: str, table: dict[str, Any]) -> Subject:
 
 def _buffer(table: dict[str, Any], where: str) -> Buffer:
     _take(table, f"{where} buffer", "name type count", "role zero")
-    return Buffer(table["name"], table["type"], table["count"], table.get("role", "scratch"), table.get("zero", False))
+    return Buffer(table["name"], table["type"], table["count"], table.get("role", "scratch"), table.get("zero", ""))
 
 
 def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:

@@ -14,13 +14,13 @@ Extent = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class PlannedBuffer:
-    """`count` elements of `type`; `zero`: cleared before each run."""
+    """`count` elements of `type`; `zero` as in the catalogue."""
 
     name: str
     type: str
     count: int
     role: str
-    zero: bool
+    zero: str
 
     @property
     def bytes(self) -> int:

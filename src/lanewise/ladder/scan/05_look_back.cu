@@ -67,16 +67,18 @@ scan(float* __restrict__ output, unsigned long long* state, unsigned int* ticket
     // A warp holds VECTORS rows of 128 neighbours: lane l has four elements of each row.
     long long first = tile * TILE + warp * (32 * ITEMS) + lane * 4;
     float4 v[VECTORS];
+    bool whole = (tile + 1) * TILE <= n;
+    if (whole) {
 #pragma unroll
-    for (int r = 0; r < VECTORS; r++) {
-        long long i = first + r * 128;
-        v[r] = {0.0f, 0.0f, 0.0f, 0.0f};
-        if (i + 3 < n) {
-            v[r] = __ldcs((const float4*)(input + i));
-        } else {
-            if (i < n) v[r].x = input[i];
-            if (i + 1 < n) v[r].y = input[i + 1];
-            if (i + 2 < n) v[r].z = input[i + 2];
+        for (int r = 0; r < VECTORS; r++) v[r] = __ldcs((const float4*)(input + first + r * 128));
+    } else {
+#pragma unroll
+        for (int r = 0; r < VECTORS; r++) {
+            long long i = first + r * 128;
+            v[r].x = i < n ? input[i] : 0.0f;
+            v[r].y = i + 1 < n ? input[i + 1] : 0.0f;
+            v[r].z = i + 2 < n ? input[i + 2] : 0.0f;
+            v[r].w = i + 3 < n ? input[i + 3] : 0.0f;
         }
     }
     float carry = 0.0f;
@@ -111,17 +113,22 @@ scan(float* __restrict__ output, unsigned long long* state, unsigned int* ticket
     float before = before_tile + (warp ? of_warp[warp - 1] : 0.0f);
 #pragma unroll
     for (int r = 0; r < VECTORS; r++) {
-        long long i = first + r * 128;
         v[r].x += before;
         v[r].y += before;
         v[r].z += before;
         v[r].w += before;
-        if (i + 3 < n) {
-            __stcs((float4*)(output + i), v[r]);
-        } else {
+    }
+    if (whole) {
+#pragma unroll
+        for (int r = 0; r < VECTORS; r++) __stcs((float4*)(output + first + r * 128), v[r]);
+    } else {
+#pragma unroll
+        for (int r = 0; r < VECTORS; r++) {
+            long long i = first + r * 128;
             if (i < n) output[i] = v[r].x;
             if (i + 1 < n) output[i + 1] = v[r].y;
             if (i + 2 < n) output[i + 2] = v[r].z;
+            if (i + 3 < n) output[i + 3] = v[r].w;
         }
     }
 }

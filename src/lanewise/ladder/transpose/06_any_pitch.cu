@@ -14,16 +14,22 @@ constexpr int ELEMENTS = WORD / sizeof(Element);             // of a word
 constexpr int WORDS = TILE * sizeof(Element) / WORD + (ELEMENTS > 1);  // of a row of the tile, one more if it starts inside one
 constexpr int PITCH = (WORDS + 1) / 2 * 2;
 constexpr int THREADS = 256;
+constexpr int AT_ONCE = WORD > 4 ? 4 : 8;
 
 template <int bytes> struct Unsigned;
+template <> struct Unsigned<1> { typedef unsigned char type; };
+template <> struct Unsigned<2> { typedef unsigned short type; };
 template <> struct Unsigned<4> { typedef unsigned int type; };
 template <> struct Unsigned<8> { typedef unsigned long long type; };
 typedef Unsigned<WORD>::type Word;
+typedef Unsigned<sizeof(Element)>::type Bits;   // an element as it lies in memory, so that it can be shifted
 
 __device__ int inside_word(unsigned long long address) { return int(address % WORD) / int(sizeof(Element)); }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-transpose(Element* __restrict__ output, const Element* __restrict__ input, int rows, int columns) {
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+transpose(Element* __restrict__ target, const Element* __restrict__ source, int rows, int columns) {
+    Bits* __restrict__ output = (Bits*)target;
+    const Bits* __restrict__ input = (const Bits*)source;
     __shared__ Word tile[TILE * PITCH + TILE / ELEMENTS];
     int tile_columns = (columns + TILE - 1) / TILE, tile_rows = (rows + TILE - 1) / TILE;
     unsigned band_tiles = unsigned(BAND) * tile_columns;
@@ -33,36 +39,51 @@ transpose(Element* __restrict__ output, const Element* __restrict__ input, int r
     int first_row = (first_of_band + place % band) * TILE, first_column = place / band * TILE;
     int height = min(TILE, rows - first_row), width = min(TILE, columns - first_column);
 
-    const Element* input_end = input + size_t(rows) * columns;
-#pragma unroll 8
-    for (int i = threadIdx.x; i < TILE * WORDS; i += THREADS) {
-        int r = i / WORDS, w = i % WORDS;
-        if (r >= height) break;
-        const Element* start = input + size_t(first_row + r) * columns + first_column;
-        const Element* from = start - inside_word((unsigned long long)start) + w * ELEMENTS;
-        if (from >= start + width) continue;
-        Word word = 0;
-        if (from >= input && from + ELEMENTS <= input_end) {
-            word = *(const Word*)from;
+    // Inside the matrix every word can be read whole: AT_ONCE loads are in flight before the first is stored.
+    const Bits* input_end = input + size_t(rows) * columns;
+    const Bits* corner_of_tile = input + size_t(first_row) * columns + first_column;
+    bool inside = height == TILE && width == TILE && blockIdx.x > 0 &&
+                  corner_of_tile + size_t(TILE - 1) * columns + (TILE + 2 * ELEMENTS) <= input_end;
+    for (int begin = threadIdx.x; begin < TILE * WORDS; begin += AT_ONCE * THREADS) {
+        Word words[AT_ONCE];
+        if (inside) {
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                int i = begin + k * THREADS, r = i / WORDS, w = i % WORDS;
+                const Bits* start = corner_of_tile + size_t(r) * columns;
+                const Bits* from = start - inside_word((unsigned long long)start) + w * ELEMENTS;
+                if (i < TILE * WORDS) words[k] = *(const Word*)from;
+            }
         } else {
-            for (int e = 0; e < ELEMENTS; e++)
-                if (from + e >= input && from + e < input_end)
-                    word |= Word(from[e]) << (8 * sizeof(Element) * e % (8 * WORD));
+            for (int k = 0; k < AT_ONCE; k++) {
+                int i = begin + k * THREADS, r = i / WORDS, w = i % WORDS;
+                const Bits* start = corner_of_tile + size_t(r) * columns;
+                const Bits* from = start - inside_word((unsigned long long)start) + w * ELEMENTS;
+                Word word = 0;
+                for (int e = 0; e < ELEMENTS; e++)
+                    if (r < height && from + e >= start && from + e < start + width)
+                        word |= Word(from[e]) << (8 * sizeof(Element) * e % (8 * WORD));
+                words[k] = word;
+            }
         }
-        tile[r * PITCH + r / ELEMENTS + w] = word;
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            int i = begin + k * THREADS, r = i / WORDS, w = i % WORDS;
+            if (i < TILE * WORDS) tile[r * PITCH + r / ELEMENTS + w] = words[k];
+        }
     }
     __syncthreads();
 
-    const Element* elements = (const Element*)tile;
-    int corner = inside_word((unsigned long long)(input + size_t(first_row) * columns + first_column));
+    const Bits* elements = (const Bits*)tile;
+    int corner = inside_word((unsigned long long)corner_of_tile);
     int row_shift = columns % ELEMENTS;
 #pragma unroll 4
     for (int i = threadIdx.x; i < TILE * WORDS; i += THREADS) {
         int c = i / WORDS, w = i % WORDS;
         if (c >= width) break;
-        Element* start = output + size_t(first_column + c) * rows + first_row;
+        Bits* start = output + size_t(first_column + c) * rows + first_row;
         int first = w * ELEMENTS - inside_word((unsigned long long)start);
-        Element part[ELEMENTS];
+        Bits part[ELEMENTS];
 #pragma unroll
         for (int e = 0; e < ELEMENTS; e++) {
             int r = min(max(first + e, 0), TILE - 1);

@@ -3,15 +3,25 @@
 // Changed: a thread reads V rows of one 16-byte vector (V elements of `size` bytes): a V x V block that it turns in
 // its registers, by moving bytes between words and not at all for 4- and 8-byte elements. It writes the V turned vectors to shared memory,
 // where only whole vectors still have to change places, and reads them back by rows of the output. All four accesses
-// are 16 bytes wide, 16 lanes to 256 neighbouring bytes. A tile is 256 bytes x 256 bytes / size: 16 x 16 such blocks.
+// are 16 bytes wide, SIDE lanes to as many neighbouring vectors. A tile is SIDE x SIDE such blocks.
 //
 // Vector q of tile row r lies at place q ^ (r / V): the eight lanes that share a wavefront differ in q or in r / V.
 // Needs both row lengths to be multiples of 16 bytes.
 constexpr int V = 16 / sizeof(Element);
-constexpr int SIDE = 16;         // vectors in a tile row, blocks of V rows in a tile
-constexpr int TILE = SIDE * V;   // elements
+constexpr int TILE = SIDE * V;   // elements; SIDE is the vectors in a tile row and the blocks of V rows in a tile
 
 struct alignas(16) Vector { unsigned int word[4]; };
+
+// STREAM: marked as used once, so that the L2 cache drops it first.
+__device__ Vector load(const Vector* place) {
+    uint4 bits = STREAM ? __ldcs((const uint4*)place) : *(const uint4*)place;
+    return *(Vector*)&bits;
+}
+
+__device__ void store(Vector* place, Vector value) {
+    if (STREAM) __stcs((uint4*)place, *(uint4*)&value);
+    else *(uint4*)place = *(uint4*)&value;
+}
 
 // out[j] gets element j of every in[k].
 __device__ void turn(Vector (&out)[V], const Vector (&in)[V]) {
@@ -65,17 +75,18 @@ transpose(Element* __restrict__ output, const Element* __restrict__ input, int r
 #pragma unroll
     for (int k = 0; k < V; k++) {
         int row = first_row + y * V + k;
-        if (row < rows && column < columns) in[k] = *(const Vector*)(input + size_t(row) * columns + column);
+        if (row < rows && column < columns) in[k] = load((const Vector*)(input + size_t(row) * columns + column));
     }
     turn(out, in);
 #pragma unroll
     for (int j = 0; j < V; j++) tile[(x * V + j) * SIDE + (y ^ x)] = out[j];
     __syncthreads();
+#pragma unroll
+    for (int j = 0; j < V; j++) out[j] = tile[(j * SIDE + y) * SIDE + (x ^ ((j * SIDE + y) / V))];
     int to_column = first_row + x * V;
 #pragma unroll
     for (int j = 0; j < V; j++) {
-        int r = j * SIDE + y;
-        if (first_column + r < columns && to_column < rows)
-            *(Vector*)(output + size_t(first_column + r) * rows + to_column) = tile[r * SIDE + (x ^ (r / V))];
+        int to_row = first_column + j * SIDE + y;
+        if (to_row < columns && to_column < rows) store((Vector*)(output + size_t(to_row) * rows + to_column), out[j]);
     }
 }
