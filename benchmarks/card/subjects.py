@@ -89,7 +89,7 @@ def _shape(rows: int, columns: int) -> Problem:
     return {"rows": rows, "columns": columns}
 
 
-_TOP = ("coarsened", "any_pitch", "vectorised")
+_TOP = ("coarsened", "vectorised", "any_pitch")
 TRANSPOSE = Work(
     inputs=_transpose_inputs,
     check=_transpose_check,

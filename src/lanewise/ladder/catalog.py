@@ -103,7 +103,7 @@ class Rung:
     needs: tuple[str, ...]
     defines: Mapping[str, str]
     choices: tuple[Choice, ...]
-    search: Mapping[str, tuple[int, ...]]  # values of the defines that a search on a card tries
+    search: Mapping[str, tuple[int | str, ...]]  # values of the defines that a search on a card tries
     values: Mapping[str, str]
     scratch: tuple[Buffer, ...]
     launches: tuple[Launch, ...]

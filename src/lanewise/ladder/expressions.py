@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Mapping
 
@@ -30,11 +31,11 @@ def cdiv(dividend: int, divisor: int) -> int:
     return -(-dividend // divisor)
 
 
-_FUNCTIONS: dict[str, Callable[..., int]] = {"cdiv": cdiv, "min": min, "max": max}
+_FUNCTIONS: dict[str, Callable[..., int]] = {"cdiv": cdiv, "gcd": math.gcd, "min": min, "max": max}
 
 
 def evaluate(expression: str, names: Mapping[str, int]) -> int:
-    """The value of an integer expression: + - * // %, comparisons (1 or 0), and/or, cdiv, min, max.
+    """The value of an integer expression: + - * // %, comparisons (1 or 0), and/or, cdiv, gcd, min, max.
 
     Raises UsageError for anything else, for an unknown name and for a division by zero.
     """

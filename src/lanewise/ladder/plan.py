@@ -54,7 +54,7 @@ def resolve(
     problem: Mapping[str, int],
     *,
     sms: int = 132,
-    tried: Mapping[str, int] | None = None,
+    tried: Mapping[str, int | str] | None = None,
 ) -> Plan:
     """The plan of `rung` for elements of type `element`, the sizes `problem` and a card of `sms` multiprocessors.
 

@@ -2,7 +2,9 @@
 //
 // Changed: BLOCK * VECTORS vectors of 16 bytes hold the whole row, so it is read from memory once, whatever the caches
 // do; mean and variance are two passes over registers (exact, and cheaper than Welford's divisions). All loads of a
-// thread are in flight together. Which BLOCK and VECTORS a row length takes is data. Rows are multiples of 16 bytes.
+// thread are in flight together. Which BLOCK and VECTORS a row length takes is data: few vectors a thread and many
+// threads, so that some blocks load while others reduce or write; RESIDENT blocks of an SM are what the compiler may
+// count on for registers. Rows are multiples of 16 bytes.
 #include <cuda_bf16.h>
 
 constexpr int E = 16 / sizeof(Element);   // elements of a vector
@@ -32,7 +34,7 @@ __device__ float block_sum(float value, float* of_warp) {
     return warp_sum(threadIdx.x % 32 < BLOCK / 32 ? of_warp[threadIdx.x % 32] : 0.0f);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
 layernorm(Element* __restrict__ output, const Element* __restrict__ input, const Element* __restrict__ weight,
           const Element* __restrict__ bias, float epsilon, int columns) {
     __shared__ float of_warp[2][32];
@@ -46,19 +48,21 @@ layernorm(Element* __restrict__ output, const Element* __restrict__ input, const
     float sum = 0.0f;
 #pragma unroll
     for (int k = 0; k < VECTORS; k++)
+        if (t + k * BLOCK < vectors) {
 #pragma unroll
-        for (int e = 0; e < E; e++)
-            if (t + k * BLOCK < vectors) sum += float(v[k].of[e]);
+            for (int e = 0; e < E; e++) sum += float(v[k].of[e]);
+        }
     float centre = block_sum(sum, of_warp[0]) / columns;
     sum = 0.0f;
 #pragma unroll
     for (int k = 0; k < VECTORS; k++)
+        if (t + k * BLOCK < vectors) {
 #pragma unroll
-        for (int e = 0; e < E; e++)
-            if (t + k * BLOCK < vectors) {
+            for (int e = 0; e < E; e++) {
                 float off = float(v[k].of[e]) - centre;
                 sum += off * off;
             }
+        }
     float scale = rsqrtf(block_sum(sum, of_warp[1]) / columns + epsilon);
 #pragma unroll
     for (int k = 0; k < VECTORS; k++) {

@@ -1,9 +1,11 @@
 // Rung 6: blocks that stay, rows fetched ahead by the bulk copy engine.
 //
-// Changed: a block works on row after row; while it works on one, the copy engine brings the next STAGES - 1 into
-// shared memory. In the rung before, a block that reduces or writes has no load in flight; here the memory never waits
-// for the arithmetic. The engine (cp.async.bulk, compute capability 9.0) is asked by one thread and reports to an
-// mbarrier in shared memory, whose phase ends when the expected bytes have arrived.
+// Changed: a block works on row after row; while it works on one, the copy engine brings the next ones into shared
+// memory and takes finished ones out. In the rung before, a block that reduces or writes has no load in flight; here
+// the memory never waits for the arithmetic, and no thread waits for a store. The engine (cp.async.bulk, compute
+// capability 9.0) is asked by one thread. In, it reports to an mbarrier in shared memory, whose phase ends when the
+// expected bytes have arrived; out, its copies are counted in groups, and a place is filled again when its group has
+// been read. Threads' stores to shared memory reach the engine through a proxy fence and a barrier.
 // Rows are multiples of 16 bytes.
 #include <cuda_bf16.h>
 
@@ -12,13 +14,6 @@ constexpr int E = 16 / sizeof(Element);   // elements of a vector
 struct alignas(16) Vector {
     Element of[E];
 };
-
-__device__ Vector load(const Vector* place) {
-    float4 bits = __ldcs((const float4*)place);
-    return *(Vector*)&bits;
-}
-
-__device__ void store(Vector* place, Vector value) { __stcs((float4*)place, *(float4*)&value); }
 
 __device__ unsigned int shared_address(const void* pointer) { return (unsigned int)__cvta_generic_to_shared(pointer); }
 
@@ -30,6 +25,13 @@ __device__ void fetch(void* target, const void* source, int bytes, unsigned long
                      shared_address(target)),
                  "l"(source), "r"(bytes), "r"(shared_address(arrived))
                  : "memory");
+}
+
+__device__ void send(void* target, const void* source, int bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(target),
+                 "r"(shared_address(source)), "r"(bytes)
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
 __device__ void wait(unsigned long long* arrived, unsigned int parity) {
@@ -73,48 +75,62 @@ layernorm(Element* __restrict__ output, const Element* __restrict__ input, const
         }
     }
     __syncthreads();
+    Vector* y = (Vector*)output;
     int stage = 0;
     unsigned int parity = 0;
-    for (long long row = blockIdx.x; row < rows; row += gridDim.x) {
-        const Vector* here = ring + stage * (BLOCK * VECTORS);
+    long long row = blockIdx.x, grid = gridDim.x;
+    for (; row < rows; row += grid) {
+        Vector* here = ring + stage * (BLOCK * VECTORS);
         wait(arrived + stage, parity);
-        Vector* y = (Vector*)output + row * vectors;
         Vector v[VECTORS];
-#pragma unroll
-        for (int k = 0; k < VECTORS; k++)
-            if (t + k * BLOCK < vectors) v[k] = here[t + k * BLOCK];
         float sum = 0.0f;
 #pragma unroll
         for (int k = 0; k < VECTORS; k++)
+            if (t + k * BLOCK < vectors) {
+                v[k] = here[t + k * BLOCK];
 #pragma unroll
-            for (int e = 0; e < E; e++)
-                if (t + k * BLOCK < vectors) sum += float(v[k].of[e]);
-        float centre = block_sum(sum, of_warp[0]) / columns;   // the barrier in it: all have read the row
-        long long next = row + (long long)STAGES * gridDim.x;
-        if (t == 0 && next < rows)
-            fetch(ring + stage * (BLOCK * VECTORS), x + next * vectors, vectors * 16, arrived + stage);
-        if (++stage == STAGES) {
-            stage = 0;
-            parity ^= 1;
+                for (int e = 0; e < E; e++) sum += float(v[k].of[e]);
+            }
+        float centre = block_sum(sum, of_warp[0]) / columns;
+        // The barrier in it: the row before is finished and goes out; the place of the one before that is filled again.
+        if (t == 0 && row >= grid) {
+            send(y + (row - grid) * vectors, ring + (stage + STAGES - 1) % STAGES * (BLOCK * VECTORS), vectors * 16);
+            long long next = row + (STAGES - 2) * grid;
+            if (row >= 2 * grid && next < rows) {
+                int place = (stage + STAGES - 2) % STAGES;
+                asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+                fetch(ring + place * (BLOCK * VECTORS), x + next * vectors, vectors * 16, arrived + place);
+            }
         }
         sum = 0.0f;
 #pragma unroll
         for (int k = 0; k < VECTORS; k++)
+            if (t + k * BLOCK < vectors) {
 #pragma unroll
-            for (int e = 0; e < E; e++)
-                if (t + k * BLOCK < vectors) {
+                for (int e = 0; e < E; e++) {
                     float off = float(v[k].of[e]) - centre;
                     sum += off * off;
                 }
+            }
         float scale = rsqrtf(block_sum(sum, of_warp[1]) / columns + epsilon);
 #pragma unroll
-        for (int k = 0; k < VECTORS; k++) {
-            if (t + k * BLOCK >= vectors) continue;
-            Vector w = ((const Vector*)weight)[t + k * BLOCK], b = ((const Vector*)bias)[t + k * BLOCK];
+        for (int k = 0; k < VECTORS; k++)
+            if (t + k * BLOCK < vectors) {
+                Vector w = ((const Vector*)weight)[t + k * BLOCK], b = ((const Vector*)bias)[t + k * BLOCK];
 #pragma unroll
-            for (int e = 0; e < E; e++)
-                v[k].of[e] = Element((float(v[k].of[e]) - centre) * scale * float(w.of[e]) + float(b.of[e]));
-            store(y + t + k * BLOCK, v[k]);
+                for (int e = 0; e < E; e++)
+                    v[k].of[e] = Element((float(v[k].of[e]) - centre) * scale * float(w.of[e]) + float(b.of[e]));
+                here[t + k * BLOCK] = v[k];
+            }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        if (++stage == STAGES) {
+            stage = 0;
+            parity ^= 1;
         }
+    }
+    __syncthreads();
+    if (t == 0 && row >= grid) {
+        send(y + (row - grid) * vectors, ring + (stage + STAGES - 1) % STAGES * (BLOCK * VECTORS), vectors * 16);
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
 }

@@ -1,8 +1,7 @@
 // Rung 7: rows longer than the registers.
 //
-// Changed: a block keeps the first KEPT vectors of its row in shared memory and reads only the rest a second time
-// (from the L2 cache, where it still is). One pass finds the moments: plain sums within a vector, Chan's formula
-// between vectors. Rows are multiples of 16 bytes.
+// Changed: a block keeps the first KEPT vectors of its row in shared memory and reads only the rest again
+// (from the L2 cache, where it still is): for the variance and for the result. Rows are multiples of 16 bytes.
 #include <cuda_bf16.h>
 
 constexpr int E = 16 / sizeof(Element);   // elements of a vector
@@ -18,38 +17,29 @@ __device__ Vector load(const Vector* place) {
 
 __device__ void store(Vector* place, Vector value) { __stcs((float4*)place, *(float4*)&value); }
 
-// Count, mean and sum of squared deviations of some elements.
-struct Moments {
-    float count, mean, squares;
-};
-
-// Chan's formula: the moments of two sets together.
-__device__ Moments combine(Moments a, Moments b) {
-    float count = a.count + b.count;
-    if (count == 0.0f) return a;
-    float off = b.mean - a.mean, share = b.count / count;
-    return {count, a.mean + off * share, a.squares + b.squares + off * off * a.count * share};
+__device__ float warp_sum(float value) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffff, value, step);
+    return value;
 }
 
-__device__ Moments warp_combine(Moments value) {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-        Moments other = {__shfl_xor_sync(0xffffffff, value.count, step), __shfl_xor_sync(0xffffffff, value.mean, step),
-                         __shfl_xor_sync(0xffffffff, value.squares, step)};
-        value = combine(value, other);
-    }
-    return value;
+// Over the block, the result in every thread. `of_warp` has 32 places, of its own for each call between two barriers.
+__device__ float block_sum(float value, float* of_warp) {
+    value = warp_sum(value);
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
+    __syncthreads();
+    return warp_sum(threadIdx.x % 32 < BLOCK / 32 ? of_warp[threadIdx.x % 32] : 0.0f);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 layernorm(Element* __restrict__ output, const Element* __restrict__ input, const Element* __restrict__ weight,
           const Element* __restrict__ bias, float epsilon, int columns) {
     extern __shared__ __align__(16) Vector kept[];   // [KEPT]
-    __shared__ Moments of_warp[32];
+    __shared__ float of_warp[2][32];
     int t = threadIdx.x, vectors = columns / E;
     const Vector* x = (const Vector*)input + size_t(blockIdx.x) * vectors;
     Vector* y = (Vector*)output + size_t(blockIdx.x) * vectors;
-    Moments mine = {0.0f, 0.0f, 0.0f};
+    float sum = 0.0f;
     for (int first = t; first < vectors; first += UNROLL * BLOCK) {
         Vector v[UNROLL];
 #pragma unroll
@@ -60,23 +50,22 @@ layernorm(Element* __restrict__ output, const Element* __restrict__ input, const
             int i = first + u * BLOCK;
             if (i >= vectors) continue;
             if (i < KEPT) kept[i] = v[u];
-            float mean = 0.0f, squares = 0.0f;
 #pragma unroll
-            for (int e = 0; e < E; e++) mean += float(v[u].of[e]);
-            mean /= E;
-#pragma unroll
-            for (int e = 0; e < E; e++) {
-                float off = float(v[u].of[e]) - mean;
-                squares += off * off;
-            }
-            mine = combine(mine, {float(E), mean, squares});
+            for (int e = 0; e < E; e++) sum += float(v[u].of[e]);
         }
     }
-    mine = warp_combine(mine);
-    if (t % 32 == 0) of_warp[t / 32] = mine;
-    __syncthreads();
-    mine = warp_combine(t % 32 < BLOCK / 32 ? of_warp[t % 32] : Moments{0.0f, 0.0f, 0.0f});
-    float centre = mine.mean, scale = rsqrtf(mine.squares / columns + epsilon);
+    float centre = block_sum(sum, of_warp[0]) / columns;
+    sum = 0.0f;
+#pragma unroll 4
+    for (int i = t; i < vectors; i += BLOCK) {
+        Vector v = i < KEPT ? kept[i] : x[i];
+#pragma unroll
+        for (int e = 0; e < E; e++) {
+            float off = float(v.of[e]) - centre;
+            sum += off * off;
+        }
+    }
+    float scale = rsqrtf(block_sum(sum, of_warp[1]) / columns + epsilon);
 #pragma unroll 4
     for (int i = t; i < vectors; i += BLOCK) {
         Vector v = i < KEPT ? kept[i] : load(x + i);

@@ -1,9 +1,10 @@
 // Rung 5: the row stays in registers, 16 bytes an access.
 //
 // Changed: BLOCK * VECTORS vectors of 16 bytes hold the whole row, so it is read from memory once, whatever the caches
-// do; the passes run over registers. All loads of a thread are in flight together. The exponentials replace the row in
-// the registers (of bf16 rows they are computed twice: two of them would have to be kept for each element). Which BLOCK and VECTORS a row length
-// takes is data. Rows are multiples of 16 bytes.
+// do; the passes run over registers. All loads of a thread are in flight together. Each exponential is computed once and
+// kept as a float: an SM computes 16 a clock, too few for two of each element of a bf16 row. Which BLOCK and VECTORS a
+// row length takes is data: few vectors a thread and many threads, so that some blocks load while others reduce or
+// write; RESIDENT blocks of an SM are what the compiler may count on for registers. Rows are multiples of 16 bytes.
 #include <cuda_bf16.h>
 
 #define INFINITY __int_as_float(0x7f800000)
@@ -48,7 +49,7 @@ __device__ float block_sum(float value, float* of_warp) {
     return warp_sum(threadIdx.x % 32 < BLOCK / 32 ? of_warp[threadIdx.x % 32] : 0.0f);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
 softmax(Element* __restrict__ output, const Element* __restrict__ input, int columns) {
     __shared__ float of_warp[2][32];
     int t = threadIdx.x, vectors = columns / E;
@@ -56,34 +57,31 @@ softmax(Element* __restrict__ output, const Element* __restrict__ input, int col
     Vector* y = (Vector*)output + size_t(blockIdx.x) * vectors;
     Vector v[VECTORS];
 #pragma unroll
-    for (int k = 0; k < VECTORS; k++)
+    for (int k = 0; k < VECTORS; k++) {
+#pragma unroll
+        for (int e = 0; e < E; e++) v[k].of[e] = Element(-INFINITY);   // leaves maximum and sum as they are
         if (t + k * BLOCK < vectors) v[k] = load(x + t + k * BLOCK);
+    }
     float most = -INFINITY;
 #pragma unroll
     for (int k = 0; k < VECTORS; k++)
 #pragma unroll
-        for (int e = 0; e < E; e++)
-            if (t + k * BLOCK < vectors) most = fmaxf(most, float(v[k].of[e]));
+        for (int e = 0; e < E; e++) most = fmaxf(most, float(v[k].of[e]));
     most = block_max(most, of_warp[0]);
     float total = 0.0f;
+    float exponential[VECTORS][E];
 #pragma unroll
     for (int k = 0; k < VECTORS; k++)
 #pragma unroll
-        for (int e = 0; e < E; e++)
-            if (t + k * BLOCK < vectors) {
-                float value = __expf(float(v[k].of[e]) - most);
-                if (sizeof(Element) == 4) v[k].of[e] = Element(value);
-                total += value;
-            }
+        for (int e = 0; e < E; e++) {
+            exponential[k][e] = __expf(float(v[k].of[e]) - most);
+            total += exponential[k][e];
+        }
     float scale = 1.0f / block_sum(total, of_warp[1]);
 #pragma unroll
     for (int k = 0; k < VECTORS; k++) {
 #pragma unroll
-        for (int e = 0; e < E; e++) {
-            float value = float(v[k].of[e]);
-            if (sizeof(Element) < 4) value = __expf(value - most);
-            v[k].of[e] = Element(value * scale);
-        }
+        for (int e = 0; e < E; e++) v[k].of[e] = Element(exponential[k][e] * scale);
         if (t + k * BLOCK < vectors) store(y + t + k * BLOCK, v[k]);
     }
 }

@@ -1,9 +1,11 @@
 // Rung 6: blocks that stay, rows fetched ahead by the bulk copy engine.
 //
-// Changed: a block works on row after row; while it works on one, the copy engine brings the next STAGES - 1 into
-// shared memory. In the rung before, a block that reduces or writes has no load in flight; here the memory never waits
-// for the arithmetic. The engine (cp.async.bulk, compute capability 9.0) is asked by one thread and reports to an
-// mbarrier in shared memory, whose phase ends when the expected bytes have arrived.
+// Changed: a block works on row after row; while it works on one, the copy engine brings the next ones into shared
+// memory and takes finished ones out. In the rung before, a block that reduces or writes has no load in flight; here
+// the memory never waits for the arithmetic, and no thread waits for a store. The engine (cp.async.bulk, compute
+// capability 9.0) is asked by one thread. In, it reports to an mbarrier in shared memory, whose phase ends when the
+// expected bytes have arrived; out, its copies are counted in groups, and a place is filled again when its group has
+// been read. Threads' stores to shared memory reach the engine through a proxy fence and a barrier.
 // Rows are multiples of 16 bytes.
 #include <cuda_bf16.h>
 
@@ -15,13 +17,6 @@ struct alignas(16) Vector {
     Element of[E];
 };
 
-__device__ Vector load(const Vector* place) {
-    float4 bits = __ldcs((const float4*)place);
-    return *(Vector*)&bits;
-}
-
-__device__ void store(Vector* place, Vector value) { __stcs((float4*)place, *(float4*)&value); }
-
 __device__ unsigned int shared_address(const void* pointer) { return (unsigned int)__cvta_generic_to_shared(pointer); }
 
 // Thread 0 asks for `bytes` (a multiple of 16) from `source`; `arrived` counts them down.
@@ -32,6 +27,13 @@ __device__ void fetch(void* target, const void* source, int bytes, unsigned long
                      shared_address(target)),
                  "l"(source), "r"(bytes), "r"(shared_address(arrived))
                  : "memory");
+}
+
+__device__ void send(void* target, const void* source, int bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(target),
+                 "r"(shared_address(source)), "r"(bytes)
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
 __device__ void wait(unsigned long long* arrived, unsigned int parity) {
@@ -87,50 +89,59 @@ softmax(Element* __restrict__ output, const Element* __restrict__ input, int row
         }
     }
     __syncthreads();
+    Vector* y = (Vector*)output;
     int stage = 0;
     unsigned int parity = 0;
-    for (long long row = blockIdx.x; row < rows; row += gridDim.x) {
-        const Vector* here = ring + stage * (BLOCK * VECTORS);
+    long long row = blockIdx.x, grid = gridDim.x;
+    for (; row < rows; row += grid) {
+        Vector* here = ring + stage * (BLOCK * VECTORS);
         wait(arrived + stage, parity);
         Vector v[VECTORS];
         float most = -INFINITY;
 #pragma unroll
-        for (int k = 0; k < VECTORS; k++)
+        for (int k = 0; k < VECTORS; k++) {
+#pragma unroll
+            for (int e = 0; e < E; e++) v[k].of[e] = Element(-INFINITY);   // leaves maximum and sum as they are
             if (t + k * BLOCK < vectors) v[k] = here[t + k * BLOCK];
 #pragma unroll
+            for (int e = 0; e < E; e++) most = fmaxf(most, float(v[k].of[e]));
+        }
+        most = block_max(most, of_warp[0]);
+        // The barrier in it: the row before is finished and goes out; the place of the one before that is filled again.
+        if (t == 0 && row >= grid) {
+            send(y + (row - grid) * vectors, ring + (stage + STAGES - 1) % STAGES * (BLOCK * VECTORS), vectors * 16);
+            long long next = row + (STAGES - 2) * grid;
+            if (row >= 2 * grid && next < rows) {
+                int place = (stage + STAGES - 2) % STAGES;
+                asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+                fetch(ring + place * (BLOCK * VECTORS), x + next * vectors, vectors * 16, arrived + place);
+            }
+        }
+        float total = 0.0f;
+        float exponential[VECTORS][E];
+#pragma unroll
         for (int k = 0; k < VECTORS; k++)
 #pragma unroll
-            for (int e = 0; e < E; e++)
-                if (t + k * BLOCK < vectors) most = fmaxf(most, float(v[k].of[e]));
-        most = block_max(most, of_warp[0]);   // its barrier: all have read the row, its place can be filled again
-        long long next = row + (long long)STAGES * gridDim.x;
-        if (t == 0 && next < rows)
-            fetch(ring + stage * (BLOCK * VECTORS), x + next * vectors, vectors * 16, arrived + stage);
+            for (int e = 0; e < E; e++) {
+                exponential[k][e] = __expf(float(v[k].of[e]) - most);
+                total += exponential[k][e];
+            }
+        float scale = 1.0f / block_sum(total, of_warp[1]);
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++) {
+#pragma unroll
+            for (int e = 0; e < E; e++) v[k].of[e] = Element(exponential[k][e] * scale);
+            if (t + k * BLOCK < vectors) here[t + k * BLOCK] = v[k];
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         if (++stage == STAGES) {
             stage = 0;
             parity ^= 1;
         }
-        float total = 0.0f;
-#pragma unroll
-        for (int k = 0; k < VECTORS; k++)
-#pragma unroll
-            for (int e = 0; e < E; e++)
-                if (t + k * BLOCK < vectors) {
-                    float value = __expf(float(v[k].of[e]) - most);
-                    if (sizeof(Element) == 4) v[k].of[e] = Element(value);
-                    total += value;
-                }
-        float scale = 1.0f / block_sum(total, of_warp[1]);
-        Vector* y = (Vector*)output + row * vectors;
-#pragma unroll
-        for (int k = 0; k < VECTORS; k++) {
-#pragma unroll
-            for (int e = 0; e < E; e++) {
-                float value = float(v[k].of[e]);
-                if (sizeof(Element) < 4) value = __expf(value - most);
-                v[k].of[e] = Element(value * scale);
-            }
-            if (t + k * BLOCK < vectors) store(y + t + k * BLOCK, v[k]);
-        }
+    }
+    __syncthreads();
+    if (t == 0 && row >= grid) {
+        send(y + (row - grid) * vectors, ring + (stage + STAGES - 1) % STAGES * (BLOCK * VECTORS), vectors * 16);
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
 }

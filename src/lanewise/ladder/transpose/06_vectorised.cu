@@ -1,4 +1,4 @@
-// Rung 7: 16 bytes an access, the small turns in registers.
+// Rung 6: 16 bytes an access, the small turns in registers.
 //
 // Changed: a thread reads V rows of one 16-byte vector (V elements of `size` bytes): a V x V block that it turns in
 // its registers, by moving bytes between words and not at all for 4- and 8-byte elements. It writes the V turned vectors to shared memory,
@@ -12,15 +12,21 @@ constexpr int TILE = SIDE * V;   // elements; SIDE is the vectors in a tile row 
 
 struct alignas(16) Vector { unsigned int word[4]; };
 
-// STREAM: marked as used once, so that the L2 cache drops it first.
+// A cache hint on the way in and out: 1 marks the bytes as used once; LOAD 2 asks for 256 bytes to be brought to the L2.
 __device__ Vector load(const Vector* place) {
-    uint4 bits = STREAM ? __ldcs((const uint4*)place) : *(const uint4*)place;
+    uint4 bits;
+    if (LOAD == 0) bits = *(const uint4*)place;
+    if (LOAD == 1) bits = __ldcs((const uint4*)place);
+    if (LOAD == 2)
+        asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+                     : "l"(place));
     return *(Vector*)&bits;
 }
 
 __device__ void store(Vector* place, Vector value) {
-    if (STREAM) __stcs((uint4*)place, *(uint4*)&value);
-    else *(uint4*)place = *(uint4*)&value;
+    if (STORE == 0) *(uint4*)place = *(uint4*)&value;
+    if (STORE == 1) __stcs((uint4*)place, *(uint4*)&value);
 }
 
 // out[j] gets element j of every in[k].
