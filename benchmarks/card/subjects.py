@@ -105,6 +105,7 @@ TRANSPOSE = Work(
         *(Case(e, _shape(n, n), _TOP) for e in ("u8", "u16", "f32", "f64") for n in (4096, 8192, 16384)),
         *(Case(e, _shape(5000, 12345), _TOP) for e in ("u8", "u16", "f32", "f64")),
         Case("f32", _shape(12344, 5000), _TOP),
+        *(Case(e, _shape(5001, 12345), _TOP) for e in ("u8", "u16", "f32", "f64")),
         Case("u8", _shape(30000, 20000), _TOP),
     ),
 )

@@ -100,7 +100,8 @@ class Rung:
     title: str
     arch: int
     types: tuple[str, ...]
-    needs: tuple[str, ...]
+    needs: tuple[str, ...]  # of the problem
+    fits: tuple[str, ...]  # of the defines, whoever chose them
     defines: Mapping[str, str]
     choices: tuple[Choice, ...]
     search: Mapping[str, tuple[int | str, ...]]  # values of the defines that a search on a card tries
@@ -178,7 +179,7 @@ def _buffer(table: dict[str, Any], where: str) -> Buffer:
 
 def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
     where = f"{subject}/{table.get('name', '?')}"
-    _take(table, where, "name file title launch", "arch types needs defines choice search values scratch claim")
+    _take(table, where, "name file title launch", "arch types needs fits defines choice search values scratch claim")
     return Rung(
         subject=subject,
         name=table["name"],
@@ -187,6 +188,7 @@ def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
         arch=table.get("arch", 70),
         types=tuple(table.get("types", types)),
         needs=tuple(table.get("needs", ())),
+        fits=tuple(table.get("fits", ())),
         defines={key: str(value) for key, value in table.get("defines", {}).items()},
         choices=tuple(_choice(entry, where) for entry in table.get("choice", ())),
         search={name: tuple(tried) for name, tried in table.get("search", {}).items()},

@@ -76,6 +76,10 @@ def resolve(
     for name, expression in {**rung.defines, **_choice(subject, rung, names), **(tried or {})}.items():
         names[name] = evaluate(str(expression), names)
         defines[name] = str(names[name])
+    for limit in rung.fits:
+        if not evaluate(limit, names):
+            chosen = ", ".join(f"{name} = {value}" for name, value in defines.items())
+            raise UsageError(f"ladder {subject.name}/{rung.name}: {chosen}: needs {limit}")
     for name, expression in rung.values.items():
         names[name] = evaluate(expression, names)
     buffers = tuple(_buffer(buffer, element, names) for buffer in (*subject.buffers, *rung.scratch))

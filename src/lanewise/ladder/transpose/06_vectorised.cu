@@ -12,23 +12,6 @@ constexpr int TILE = SIDE * V;   // elements; SIDE is the vectors in a tile row 
 
 struct alignas(16) Vector { unsigned int word[4]; };
 
-// A cache hint on the way in and out: 1 marks the bytes as used once; LOAD 2 asks for 256 bytes to be brought to the L2.
-__device__ Vector load(const Vector* place) {
-    uint4 bits;
-    if (LOAD == 0) bits = *(const uint4*)place;
-    if (LOAD == 1) bits = __ldcs((const uint4*)place);
-    if (LOAD == 2)
-        asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
-                     : "l"(place));
-    return *(Vector*)&bits;
-}
-
-__device__ void store(Vector* place, Vector value) {
-    if (STORE == 0) *(uint4*)place = *(uint4*)&value;
-    if (STORE == 1) __stcs((uint4*)place, *(uint4*)&value);
-}
-
 // out[j] gets element j of every in[k].
 __device__ void turn(Vector (&out)[V], const Vector (&in)[V]) {
     if constexpr (sizeof(Element) == 8) {
@@ -81,7 +64,7 @@ transpose(Element* __restrict__ output, const Element* __restrict__ input, int r
 #pragma unroll
     for (int k = 0; k < V; k++) {
         int row = first_row + y * V + k;
-        if (row < rows && column < columns) in[k] = load((const Vector*)(input + size_t(row) * columns + column));
+        if (row < rows && column < columns) in[k] = *(const Vector*)(input + size_t(row) * columns + column);
     }
     turn(out, in);
 #pragma unroll
@@ -93,6 +76,6 @@ transpose(Element* __restrict__ output, const Element* __restrict__ input, int r
 #pragma unroll
     for (int j = 0; j < V; j++) {
         int to_row = first_column + j * SIDE + y;
-        if (to_row < columns && to_column < rows) store((Vector*)(output + size_t(to_row) * rows + to_column), out[j]);
+        if (to_row < columns && to_column < rows) *(Vector*)(output + size_t(to_row) * rows + to_column) = out[j];
     }
 }

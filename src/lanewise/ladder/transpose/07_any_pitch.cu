@@ -1,9 +1,9 @@
 // Rung 7: rows of any length, still in words and vectors.
 //
 // Changed: where a row does not start at a multiple of 16 bytes, a thread reads the 4-byte words that cover its vector
-// (one more than fit if the vector starts inside a word) and shifts them into place; on the way out the lanes of a row
-// hand each other the bytes that the next lane's first word needs, and each writes whole words. Only the words that
-// two tiles share are written byte by byte. LOAD_BYTES and STORE_BYTES are the largest powers of two that divide the row
+// (one more than fit if the vector starts inside a word) and shifts them into place; on the way out a thread takes a
+// word of the output row, made of two neighbouring words of the tile. Only the words that two tiles share are written
+// byte by byte. LOAD_BYTES and STORE_BYTES are the largest powers of two that divide the row
 // lengths, at most 16. The rest is the rung before.
 constexpr int V = 16 / sizeof(Element);
 constexpr int TILE = SIDE * V;
@@ -38,41 +38,6 @@ __device__ void store_bytes(char* place, unsigned int word, int from, int to) {
 #pragma unroll
     for (int b = 0; b < 4; b++)
         if (b >= from && b < to) *(unsigned char*)(place + b) = (unsigned char)(word >> (8 * b));
-}
-
-// Lanes of one row, neighbours in x, write neighbouring vectors; `count` bytes of the vector lie in the matrix, and
-// `next`: the following lane has a whole vector too. Called by all lanes.
-__device__ void store(char* place, Vector v, int count, bool next) {
-    if constexpr (STORE_BYTES >= 4) {
-        if (count < 16) {
-            for (int w = 0; w < 4; w++)
-                if (4 * w < count) ((unsigned int*)place)[w] = v.word[w];
-        } else if constexpr (STORE_BYTES == 16) {
-            *(Vector*)place = v;
-        } else if constexpr (STORE_BYTES == 8) {
-            *(uint2*)place = {v.word[0], v.word[1]};
-            *(uint2*)(place + 8) = {v.word[2], v.word[3]};
-        } else {
-            for (int w = 0; w < 4; w++) ((unsigned int*)place)[w] = v.word[w];
-        }
-    } else {
-        int x = threadIdx.x % SIDE;
-        unsigned int inside = (unsigned long long)place % 4;
-        unsigned int before = __shfl_up_sync(0xffffffff, v.word[3], 1, SIDE);
-        char* words = place - inside;
-        if (count < 16) {
-#pragma unroll
-            for (int w = 0; w < 4; w++) store_bytes(place + 4 * w, v.word[w], 0, min(count - 4 * w, 4));
-            return;
-        }
-#pragma unroll
-        for (int w = 0; w < 4; w++) {
-            unsigned int word = __funnelshift_l(w ? v.word[w - 1] : before, v.word[w], 8 * inside);
-            if (w || x || !inside) ((unsigned int*)words)[w] = word;
-            else store_bytes(words, word, inside, 4);
-        }
-        if (!next) store_bytes(words + 16, __funnelshift_l(v.word[3], 0, 8 * inside), 0, inside);
-    }
 }
 
 // out[j] gets element j of every in[k].
@@ -143,14 +108,40 @@ transpose(Element* __restrict__ output, const Element* __restrict__ input, int r
                 ((Element*)&tile[(x * V + j) * SIDE + (y ^ x)])[k] = corner[size_t(k) * columns + j];
     }
     __syncthreads();
+    int height = min(TILE, rows - first_row);
+    if constexpr (STORE_BYTES >= 8) {
 #pragma unroll
-    for (int j = 0; j < V; j++) out[j] = tile[(j * SIDE + y) * SIDE + (x ^ ((j * SIDE + y) / V))];
-    int to_column = first_row + x * V;
+        for (int j = 0; j < V; j++) out[j] = tile[(j * SIDE + y) * SIDE + (x ^ ((j * SIDE + y) / V))];
 #pragma unroll
-    for (int j = 0; j < V; j++) {
-        int to_row = first_column + j * SIDE + y;
-        int count = to_row < columns ? max(0, min(rows - to_column, V)) * int(sizeof(Element)) : 0;
-        char* to = (char*)(output + size_t(to_row) * rows + to_column);
-        store(to, out[j], count, x < SIDE - 1 && to_column + 2 * V <= rows);
+        for (int j = 0; j < V; j++) {
+            int to_row = first_column + j * SIDE + y;
+            char* to = (char*)(output + size_t(to_row) * rows + first_row + x * V);
+            if (to_row >= columns) continue;
+            if (STORE_BYTES == 16 && x * V < height) {
+                *(Vector*)to = out[j];
+            } else {
+                if (x * V < height) *(uint2*)to = {out[j].word[0], out[j].word[1]};
+                if (x * V + V / 2 < height) *(uint2*)(to + 8) = {out[j].word[2], out[j].word[3]};
+            }
+        }
+    } else {
+        // One thread a word of the output row, ROW_WORDS neighbours: the row's words, shifted to where the row starts.
+        constexpr int ROW_WORDS = SIDE * 4, ROWS_AT_ONCE = SIDE * SIDE / ROW_WORDS;
+        const unsigned int* words = (const unsigned int*)tile;
+        int k = threadIdx.x % ROW_WORDS, bytes = height * int(sizeof(Element));
+#pragma unroll 8
+        for (int r = threadIdx.x / ROW_WORDS; r < TILE; r += ROWS_AT_ONCE) {
+            if (first_column + r >= columns) break;
+            char* to = (char*)(output + size_t(first_column + r) * rows + first_row);
+            int inside = STORE_BYTES < 4 ? int((unsigned long long)to % 4) : 0;
+            auto word_of_row = [&](int w) { return words[(r * SIDE + (w / 4 ^ r / V)) * 4 + w % 4]; };
+            unsigned int word = word_of_row(k);
+            unsigned int before = inside && k ? word_of_row(k - 1) : 0;
+            char* at = to + 4 * k - inside;
+            if (at >= to && 4 * k - inside + 4 <= bytes) *(unsigned int*)at = __funnelshift_l(before, word, 8 * inside);
+            else store_bytes(at, __funnelshift_l(before, word, 8 * inside), k ? 0 : inside, bytes - (4 * k - inside));
+            if (inside && k == ROW_WORDS - 1)
+                store_bytes(at + 4, __funnelshift_l(word, 0, 8 * inside), 0, min(inside, bytes - (4 * k - inside) - 4));
+        }
     }
 }
