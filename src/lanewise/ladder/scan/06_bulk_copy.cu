@@ -5,8 +5,9 @@
 // each, all at the same time. No tile publishes a prefix, no chain forms, and every sum is added in the same order in
 // every run: the result does not vary. All blocks must be resident together, since they wait for each other.
 //
-// Changed: a block publishes the sum of its *next* tile before it scans the current one. Publishing takes about a
-// microsecond to be seen; by the time a block asks, the answer has been there for as long as a tile takes.
+// Changed: a block publishes the sum of a tile AHEAD tiles before it scans it. Publishing takes about a microsecond to
+// be seen; by the time a block asks, the answer has been there for as long as a tile or two take, and a block that is
+// late does not hold up the others.
 //
 // Changed: the next STAGES tiles are on their way meanwhile. The machine feature: one thread asks the *bulk copy
 // engine* (cp.async.bulk, compute capability 9.0) to move a whole tile to shared memory. The copy runs by itself and
@@ -85,13 +86,14 @@ scan(float* __restrict__ output, unsigned long long* state, const float* __restr
     }
     __syncthreads();
 
-    float through_last = 0.0f;              // the prefix through this block's last tile
-    float sum = 0.0f, before_warp = 0.0f;   // of the current tile: its sum, what comes before this warp in it
-    int stage = STAGES - 1, next_stage = 0, set = 0;
+    float through_last = 0.0f;   // the prefix through this block's last tile
+    // Of the current tile and the AHEAD - 1 after it: the tile's sum, and what comes before this warp in the tile.
+    float sum[AHEAD + 1] = {}, before_warp[AHEAD + 1] = {};
+    int stage = STAGES - AHEAD, next_stage = 0, set = 0;
     unsigned int next_parity = 0;
-    // In round k the sum of tile k + 1 is published and tile k is scanned (the first round only publishes).
-    for (long long tile = blockIdx.x - (long long)grid; tile < tiles; tile += grid) {
-        long long next = tile + grid;
+    // In round k the sum of tile k + AHEAD is published and tile k is scanned (the first rounds only publish).
+    for (long long tile = blockIdx.x - (long long)AHEAD * grid; tile < tiles; tile += grid) {
+        long long next = tile + (long long)AHEAD * grid;
         bool wanted = tile >= 0 && t < grid - 1 && t < tile;
         unsigned long long word = wanted ? published(state + tile - 1 - t) : 0;
 
@@ -128,16 +130,16 @@ scan(float* __restrict__ output, unsigned long long* state, const float* __restr
         }
         // Every warp scans the warps' sums for itself, which saves a barrier.
         float through = warp_scan(lane < WARPS ? of_warp[set][lane] : 0.0f);
-        float next_sum = __shfl_sync(0xffffffff, through, 31);
-        float next_before_warp = __shfl_sync(0xffffffff, through, warp ? warp - 1 : 0);
-        if (warp == 0) next_before_warp = 0.0f;
+        sum[AHEAD] = __shfl_sync(0xffffffff, through, 31);
+        before_warp[AHEAD] = __shfl_sync(0xffffffff, through, warp ? warp - 1 : 0);
+        if (warp == 0) before_warp[AHEAD] = 0.0f;
         if (t == 0 && next < tiles) {
-            unsigned long long announced = (unsigned long long)SUM << 32 | __float_as_uint(next_sum);
+            unsigned long long announced = (unsigned long long)SUM << 32 | __float_as_uint(sum[AHEAD]);
             asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(state + next), "l"(announced) : "memory");
         }
         if (tile >= 0) {
             float before_tile = through_last + warp_sum(lane < WARPS ? others[set][lane] : 0.0f);
-            through_last = before_tile + sum;
+            through_last = before_tile + sum[0];
             bool whole = tile < whole_tiles;
             long long first = tile * TILE + mine;
             float4 v[VECTORS];
@@ -157,7 +159,7 @@ scan(float* __restrict__ output, unsigned long long* state, const float* __restr
                 v[r].w += v[r].z;
                 through[r] = warp_scan(v[r].w);
             }
-            float before_row = before_tile + before_warp;
+            float before_row = before_tile + before_warp[0];
 #pragma unroll
             for (int r = 0; r < VECTORS; r++) {
                 float before = __shfl_up_sync(0xffffffff, through[r], 1);
@@ -182,9 +184,12 @@ scan(float* __restrict__ output, unsigned long long* state, const float* __restr
                 }
             }
         }
-        sum = next_sum;
-        before_warp = next_before_warp;
-        stage = next_stage;
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            sum[k] = sum[k + 1];
+            before_warp[k] = before_warp[k + 1];
+        }
+        if (++stage == STAGES) stage = 0;
         set ^= 1;
         if (++next_stage == STAGES) {
             next_stage = 0;

@@ -3,12 +3,13 @@
 // Changed: a thread reads V rows of one 16-byte vector (V elements of `size` bytes): a V x V block that it turns in
 // its registers, by moving bytes between words and not at all for 4- and 8-byte elements. It writes the V turned vectors to shared memory,
 // where only whole vectors still have to change places, and reads them back by rows of the output. All four accesses
-// are 16 bytes wide, SIDE lanes to as many neighbouring vectors. A tile is SIDE x SIDE such blocks.
+// are 16 bytes wide, WIDE lanes to as many neighbouring vectors of the input, TALL lanes to those of the output. A tile
+// is WIDE x TALL such blocks.
 //
 // Vector q of tile row r lies at place q ^ (r / V): the eight lanes that share a wavefront differ in q or in r / V.
-// Needs both row lengths to be multiples of 16 bytes.
+// Blocks go through BAND rows of tiles column by column. Needs both row lengths to be multiples of 16 bytes.
 constexpr int V = 16 / sizeof(Element);
-constexpr int TILE = SIDE * V;   // elements; SIDE is the vectors in a tile row and the blocks of V rows in a tile
+constexpr int TILE_ROWS = TALL * V, TILE_COLUMNS = WIDE * V;   // elements of the input
 
 struct alignas(16) Vector { unsigned int word[4]; };
 
@@ -48,18 +49,18 @@ __device__ void turn(Vector (&out)[V], const Vector (&in)[V]) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(SIDE * SIDE)
+extern "C" __global__ void __launch_bounds__(WIDE * TALL)
 transpose(Element* __restrict__ output, const Element* __restrict__ input, int rows, int columns) {
-    extern __shared__ Vector tile[];   // [TILE][SIDE]
-    int tile_columns = (columns + TILE - 1) / TILE, tile_rows = (rows + TILE - 1) / TILE;
+    extern __shared__ Vector tile[];   // [TILE_COLUMNS][TALL]
+    int tile_columns = (columns + TILE_COLUMNS - 1) / TILE_COLUMNS, tile_rows = (rows + TILE_ROWS - 1) / TILE_ROWS;
     unsigned band_tiles = unsigned(BAND) * tile_columns;
     int first_of_band = blockIdx.x / band_tiles * BAND;
     int band = min(BAND, tile_rows - first_of_band);
     int place = blockIdx.x % band_tiles;
-    int first_row = (first_of_band + place % band) * TILE, first_column = place / band * TILE;
-    int x = threadIdx.x % SIDE, y = threadIdx.x / SIDE;
+    int first_row = (first_of_band + place % band) * TILE_ROWS, first_column = place / band * TILE_COLUMNS;
 
     Vector in[V], out[V];
+    int x = threadIdx.x % WIDE, y = threadIdx.x / WIDE;
     int column = first_column + x * V;
 #pragma unroll
     for (int k = 0; k < V; k++) {
@@ -68,14 +69,16 @@ transpose(Element* __restrict__ output, const Element* __restrict__ input, int r
     }
     turn(out, in);
 #pragma unroll
-    for (int j = 0; j < V; j++) tile[(x * V + j) * SIDE + (y ^ x)] = out[j];
+    for (int j = 0; j < V; j++) tile[(x * V + j) * TALL + (y ^ x % TALL)] = out[j];
     __syncthreads();
+    x = threadIdx.x % TALL;
+    y = threadIdx.x / TALL;
 #pragma unroll
-    for (int j = 0; j < V; j++) out[j] = tile[(j * SIDE + y) * SIDE + (x ^ ((j * SIDE + y) / V))];
+    for (int j = 0; j < V; j++) out[j] = tile[(j * WIDE + y) * TALL + (x ^ (j * WIDE + y) / V % TALL)];
     int to_column = first_row + x * V;
 #pragma unroll
     for (int j = 0; j < V; j++) {
-        int to_row = first_column + j * SIDE + y;
+        int to_row = first_column + j * WIDE + y;
         if (to_row < columns && to_column < rows) *(Vector*)(output + size_t(to_row) * rows + to_column) = out[j];
     }
 }
