@@ -91,13 +91,20 @@ def time_case(kernels: Kernels, subject: Subject, work: Work, case: Case, repeat
             "p10": round(sample.low, 2),
             "p90": round(sample.high, 2),
             "bimodal": sample.bimodal,
-            "terabytes_per_second": round(moved / sample.median / 1e6, 3),
+            "rate": round(moved / sample.median / 1e6, 3),
             "of_roof": round(roof / sample.median, 3),
             "error": errors.get(name),
         }
         for name, sample in samples.items()
     ]
-    return {"element": case.element, "problem": dict(case.problem), "bytes": moved, "rows": rows, "wrong": wrong}
+    return {
+        "element": case.element,
+        "problem": dict(case.problem),
+        "moved": moved,
+        "unit": work.unit,
+        "rows": rows,
+        "wrong": wrong,
+    }
 
 
 def main() -> int:

@@ -32,6 +32,13 @@ def _query(fields: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
 
 
+def amount(case: dict) -> str:
+    """What a perfect kernel moves or computes."""
+    if case["unit"] == "TB/s":
+        return f"{case['moved'] / 1e6:.1f} MB"
+    return f"{case['moved'] / 1e9:.1f} GFLOP"
+
+
 def markdown(results: dict) -> str:
     card = results["card"]
     lines = [
@@ -39,7 +46,8 @@ def markdown(results: dict) -> str:
         "",
         f"{card['name']}, driver {card['driver']}, CUDA {card['cuda']}, torch {card['torch']}, {card['date']}. "
         f"Median of {results['repeats']} timings between two events; 10th to 90th percentile in brackets. TB/s count "
-        "the bytes a perfect kernel moves; *of roof* is the time of the subject's mark (first row) over this time. "
+        "the bytes a perfect kernel moves; *of roof* is the time of the subject's mark (the fastest peer of its kind: "
+        "copy, sum, cuBLAS) over this time. "
         "Inputs are random. Written by `benchmarks/card/measure.py`.",
         "",
     ]
@@ -48,9 +56,9 @@ def markdown(results: dict) -> str:
         for case in subject["cases"]:
             problem = ", ".join(f"{size} {value}" for size, value in case["problem"].items())
             lines += [
-                f"{case['element']}, {problem}: {case['bytes'] / 1e6:.1f} MB",
+                f"{case['element']}, {problem}: {amount(case)}",
                 "",
-                "| | us | | TB/s | of roof | error |",
+                f"| | us | | {case['unit']} | of roof | error |",
                 "| --- | ---: | --- | ---: | ---: | ---: |",
             ]
             for row in case["rows"]:
@@ -58,7 +66,7 @@ def markdown(results: dict) -> str:
                 error = "" if row["error"] is None else f"{row['error']:.1e}"
                 spread = f"{row['p10']:.1f} to {row['p90']:.1f}" + (" bimodal" if row["bimodal"] else "")
                 lines.append(
-                    f"| {shown} | {row['microseconds']:.1f} | {spread} | {row['terabytes_per_second']:.2f} "
+                    f"| {shown} | {row['microseconds']:.1f} | {spread} | {row['rate']:.2f} "
                     f"| {row['of_roof']:.2f} | {error} |"
                 )
             lines.append("")

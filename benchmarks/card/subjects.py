@@ -35,6 +35,7 @@ class Work:
     moved: Callable[[str, Problem], int]
     roof: str  # ratios are taken to the fastest of the peers whose names begin so
     awkward: tuple[Problem, ...]
+    unit: str = "TB/s"  # of `moved` a second; TFLOP/s where it counts operations
     cases: tuple[Case, ...] = field(default=())
 
 
@@ -347,7 +348,77 @@ def _row_work(function: Callable[..., torch.Tensor]) -> Work:
     )
 
 
+# --- access patterns, matrix product
+
+
+def _access_inputs(element: str, problem: Problem) -> Tensors:
+    order = torch.randperm(problem["n"], device="cuda").to(torch.int32)
+    return {"input": random(element, problem["n"]), "order": order}
+
+
+def _access_check(element: str, problem: Problem, tensors: Tensors) -> float:
+    assert torch.equal(tensors["output"][: problem["n"]], 2 * tensors["input"]), "not 2 x"
+    return 0.0
+
+
+ACCESS = Work(
+    inputs=_access_inputs,
+    check=_access_check,
+    peers=lambda element, problem, tensors: {"copy": copy_peer(tensors)},
+    moved=lambda element, problem: 8 * problem["n"],
+    roof="copy",
+    awkward=_LENGTHS,
+    cases=(Case("f32", {"n": 1 << 27}),),
+)
+
+
+def _gemm_inputs(element: str, problem: Problem) -> Tensors:
+    m, n, k = problem["m"], problem["n"], problem["k"]
+    return {"a": random(element, m * k), "b": random(element, k * n)}
+
+
+def _gemm_matrices(problem: Problem, tensors: Tensors) -> tuple[torch.Tensor, torch.Tensor]:
+    return tensors["a"].view(problem["m"], problem["k"]), tensors["b"].view(problem["k"], problem["n"])
+
+
+def _gemm_check(element: str, problem: Problem, tensors: Tensors) -> float:
+    a, b = _gemm_matrices(problem, tensors)
+    reference = (a.double() @ b.double()).flatten()
+    return _norm_error(tensors["c"][: reference.numel()], reference, 2e-6, "product")
+
+
+def _gemm_peers(element: str, problem: Problem, tensors: Tensors) -> dict[str, Call]:
+    torch.backends.cuda.matmul.allow_tf32 = False
+    a, b = _gemm_matrices(problem, tensors)
+    c = tensors["c"].view(problem["m"], problem["n"])
+    return {"cublas": lambda: torch.mm(a, b, out=c)}
+
+
+def _cube(side: int) -> Problem:
+    return {"m": side, "n": side, "k": side}
+
+
+GEMM = Work(
+    inputs=_gemm_inputs,
+    check=_gemm_check,
+    peers=_gemm_peers,
+    moved=lambda element, problem: 2 * problem["m"] * problem["n"] * problem["k"],
+    unit="TFLOP/s",
+    roof="cublas",
+    awkward=tuple(
+        {"m": m, "n": n, "k": k}
+        for m, n, k in ((1, 1, 1), (0, 4, 4), (3, 5, 7), (33, 65, 17), (127, 129, 250), (64, 4, 1000), (200, 132, 0))
+    ),
+    cases=(
+        Case("f32", _cube(2048)),
+        *(Case("f32", _cube(side), ("vectorised", "warp_tiles")) for side in (1024, 4096, 8192)),
+        Case("f32", {"m": 4095, "n": 4097, "k": 4099}, ("register_blocks", "warp_tiles")),
+    ),
+)
+
+
 WORKS: dict[str, Work] = {
+    "access": ACCESS,
     "transpose": TRANSPOSE,
     "reduce": REDUCE,
     "pointwise": POINTWISE,
@@ -355,4 +426,5 @@ WORKS: dict[str, Work] = {
     "histogram": HISTOGRAM,
     "softmax": _row_work(_softmax),
     "layernorm": _row_work(_layer_norm),
+    "gemm": GEMM,
 }

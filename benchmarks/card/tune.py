@@ -80,7 +80,10 @@ def search(subject: Subject, rung: Rung, element: str, problem: dict, options: a
     ranked = sorted(samples, key=lambda name: samples[name].median)
     shown = [name for name in ranked if name not in peers][: options.show]
     for name in [name for name in ranked if name in peers] + shown:
-        print(f"  {samples[name].median:10.1f} us {moved / samples[name].median / 1e6:6.3f} TB/s  {name}", flush=True)
+        print(
+            f"  {samples[name].median:10.1f} us {moved / samples[name].median / 1e6:6.3f} {work.unit}  {name}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,94 @@
+// Rung 10: warp tiles, and the next tile on its way.
+//
+// Changed: a warp has a compact part of the block's tile, 64 x 32 of C, with its lanes in 8 x 4. Their order is chosen so
+// that lanes l and l ^ 1 read the same vector of A, l and l ^ 2 the same of B: two quarters of a warp then share a wavefront.
+// Changed: while a tile is multiplied, the next ones are copied from global to shared memory by cp.async, which needs no
+// registers in between; STAGES tiles are in the ring and one barrier a tile is left. Elements outside the matrices
+// arrive as zeros (the copy's source size is 0). Rows of any length: B moves in pieces of B_BYTES, the largest power of two that divides its
+// rows; A is turned on the way, word by word.
+// Changed: blocks go through BAND rows of tiles column by column, so that the tiles read at a time fit the L2 cache.
+constexpr int THREADS = BM / 64 * (BN / 32) * 32;
+constexpr int PIECE = B_BYTES / 4;   // elements of B a copy
+
+__device__ void copy_async(float* target, const float* source, bool inside, int bytes) {
+    unsigned int to = (unsigned int)__cvta_generic_to_shared(target);
+    int size = inside ? bytes : 0;
+    if (bytes == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(source), "r"(size));
+    if (bytes == 8) asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(source), "r"(size));
+    if (bytes == 4) asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(source), "r"(size));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
+gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict__ b, int m, int n, int k) {
+    extern __shared__ __align__(16) float ring[];   // [STAGES][BK][BM + 4 of A, BN of B]
+    constexpr int PITCH_A = BM + 4, STAGE = BK * (PITCH_A + BN);
+    int t = threadIdx.x, lane = t % 32, warp = t / 32;
+    int tiles_x = (n + BN - 1) / BN, tiles_y = (m + BM - 1) / BM;
+    int in_band = BAND * tiles_x, band_row = blockIdx.x / in_band * BAND, rows = min(BAND, tiles_y - band_row);
+    int place = blockIdx.x % in_band;
+    int first_row = (band_row + place % rows) * BM, first_column = place / rows * BN;
+    // Bits of the lane: 0 and 2 say which of four columns of vectors, 1, 3 and 4 which of eight rows.
+    int lane_x = (lane & 1) | (lane >> 1 & 2), lane_y = (lane >> 1 & 1) | (lane >> 2 & 6);
+    int row = warp / (BN / 32) * 64 + lane_y * 4, column = warp % (BN / 32) * 32 + lane_x * 4;
+
+    auto fetch = [&](int first, float* stage) {
+#pragma unroll
+        for (int i = t; i < BM * BK; i += THREADS) {
+            int r = i / BK, depth = i % BK;
+            bool inside = first_row + r < m && first + depth < k;
+            copy_async(stage + depth * PITCH_A + r, inside ? a + size_t(first_row + r) * k + first + depth : a, inside, 4);
+        }
+        float* stage_b = stage + BK * PITCH_A;
+#pragma unroll
+        for (int i = t; i < BK * BN / PIECE; i += THREADS) {
+            int depth = i / (BN / PIECE), s = i % (BN / PIECE) * PIECE;
+            bool inside = first + depth < k && first_column + s < n;
+            copy_async(stage_b + depth * BN + s, inside ? b + size_t(first + depth) * n + first_column + s : b, inside,
+                       B_BYTES);
+        }
+    };
+    int tiles = (k + BK - 1) / BK;
+    for (int s = 0; s < STAGES - 1; s++) {
+        if (s < tiles) fetch(s * BK, ring + s * STAGE);
+        asm volatile("cp.async.commit_group;");
+    }
+    float sum[8][8] = {};
+    float of_a[2][8], of_b[2][8];
+    for (int tile = 0; tile < tiles; tile++) {
+        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
+        __syncthreads();   // this tile has arrived for all, and all have left the one whose place is filled next
+        if (tile + STAGES - 1 < tiles) fetch((tile + STAGES - 1) * BK, ring + (tile + STAGES - 1) % STAGES * STAGE);
+        asm volatile("cp.async.commit_group;");
+        const float* tile_a = ring + tile % STAGES * STAGE + row;
+        const float* tile_b = ring + tile % STAGES * STAGE + BK * PITCH_A + column;
+        auto read = [&](int i, int set) {
+            *(float4*)of_a[set] = *(const float4*)(tile_a + i * PITCH_A);
+            *(float4*)(of_a[set] + 4) = *(const float4*)(tile_a + i * PITCH_A + 32);
+            *(float4*)of_b[set] = *(const float4*)(tile_b + i * BN);
+            *(float4*)(of_b[set] + 4) = *(const float4*)(tile_b + i * BN + 16);
+        };
+        read(0, 0);
+#pragma unroll
+        for (int i = 0; i < BK; i++) {
+            if (i + 1 < BK) read(i + 1, (i + 1) % 2);
+#pragma unroll
+            for (int r = 0; r < 8; r++)
+#pragma unroll
+                for (int s = 0; s < 8; s++) sum[r][s] += of_a[i % 2][r] * of_b[i % 2][s];
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < 8; r++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            int to_row = first_row + row + r / 4 * 32 + r % 4, to_column = first_column + column + half * 16;
+            float* to = c + size_t(to_row) * n + to_column;
+            if (to_row >= m) continue;
+            if (B_BYTES == 16) {
+                if (to_column < n) *(float4*)to = *(float4*)&sum[r][half * 4];
+            } else {
+                for (int s = 0; s < 4; s++)
+                    if (to_column + s < n) to[s] = sum[r][half * 4 + s];
+            }
+        }
+}
