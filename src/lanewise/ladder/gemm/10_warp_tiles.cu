@@ -4,11 +4,13 @@
 // that lanes l and l ^ 1 read the same vector of A, l and l ^ 2 the same of B: two quarters of a warp then share a wavefront.
 // Changed: while a tile is multiplied, the next ones are copied from global to shared memory by cp.async, which needs no
 // registers in between; STAGES tiles are in the ring and one barrier a tile is left. Elements outside the matrices
-// arrive as zeros (the copy's source size is 0). Rows of any length: B moves in pieces of B_BYTES, the largest power of two that divides its
-// rows; A is turned on the way, word by word.
+// arrive as zeros (the copy's source size is 0). Rows of any length: B moves in pieces of B_BYTES, the
+// largest power of two that divides its rows; A is turned on the way, word by word.
 // Changed: blocks go through BAND rows of tiles column by column, so that the tiles read at a time fit the L2 cache.
 constexpr int THREADS = BM / 64 * (BN / 32) * 32;
 constexpr int PIECE = B_BYTES / 4;   // elements of B a copy
+static_assert(THREADS % BK == 0 && BM % (THREADS / BK) == 0, "a round of copies takes whole rows of A's tile");
+static_assert(THREADS % (BN / PIECE) == 0 && BK % (THREADS / (BN / PIECE)) == 0, "and of B's");
 
 __device__ void copy_async(float* target, const float* source, bool inside, int bytes) {
     unsigned int to = (unsigned int)__cvta_generic_to_shared(target);
@@ -31,20 +33,34 @@ gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict
     int lane_x = (lane & 1) | (lane >> 1 & 2), lane_y = (lane >> 1 & 1) | (lane >> 2 & 6);
     int row = warp / (BN / 32) * 64 + lane_y * 4, column = warp % (BN / 32) * 32 + lane_x * 4;
 
+    // Each thread copies one element of every ROWS_A-th row of A's tile, one piece of every ROWS_B-th row of B's.
+    constexpr int ROWS_A = THREADS / BK, ROWS_B = THREADS / (BN / PIECE);
+    int depth_a = t % BK, row_a = t / BK, column_b = t % (BN / PIECE) * PIECE, depth_b = t / (BN / PIECE);
+    const float* from_a = a + size_t(first_row + row_a) * k + depth_a;
+    const float* from_b = b + size_t(depth_b) * n + first_column + column_b;
+    size_t step_a = size_t(ROWS_A) * k, step_b = size_t(ROWS_B) * n;
+    bool inside = first_row + BM <= m && first_column + BN <= n;
     auto fetch = [&](int first, float* stage) {
+        float* to_a = stage + depth_a * PITCH_A + row_a;
+        float* to_b = stage + BK * PITCH_A + depth_b * BN + column_b;
+        const float* source_a = from_a + first;
+        const float* source_b = from_b + size_t(first) * n;
+        if (inside && first + BK <= k) {
 #pragma unroll
-        for (int i = t; i < BM * BK; i += THREADS) {
-            int r = i / BK, depth = i % BK;
-            bool inside = first_row + r < m && first + depth < k;
-            copy_async(stage + depth * PITCH_A + r, inside ? a + size_t(first_row + r) * k + first + depth : a, inside, 4);
-        }
-        float* stage_b = stage + BK * PITCH_A;
+            for (int j = 0; j < BM / ROWS_A; j++) copy_async(to_a + j * ROWS_A, source_a + j * step_a, true, 4);
 #pragma unroll
-        for (int i = t; i < BK * BN / PIECE; i += THREADS) {
-            int depth = i / (BN / PIECE), s = i % (BN / PIECE) * PIECE;
-            bool inside = first + depth < k && first_column + s < n;
-            copy_async(stage_b + depth * BN + s, inside ? b + size_t(first + depth) * n + first_column + s : b, inside,
-                       B_BYTES);
+            for (int j = 0; j < BK / ROWS_B; j++) copy_async(to_b + j * ROWS_B * BN, source_b + j * step_b, true, B_BYTES);
+        } else {
+#pragma unroll 1
+            for (int j = 0; j < BM / ROWS_A; j++) {
+                bool there = first_row + row_a + j * ROWS_A < m && first + depth_a < k;
+                copy_async(to_a + j * ROWS_A, there ? source_a + j * step_a : a, there, 4);
+            }
+#pragma unroll 1
+            for (int j = 0; j < BK / ROWS_B; j++) {
+                bool there = first + depth_b + j * ROWS_B < k && first_column + column_b < n;
+                copy_async(to_b + j * ROWS_B * BN, there ? source_b + j * step_b : b, there, B_BYTES);
+            }
         }
     };
     int tiles = (k + BK - 1) / BK;
