@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from texts import EVERYTHING
 from lanewise.ptx import function_register_type, parse
 from lanewise.ptx.instructions import TABLE, InstructionSpec, explain, lookup
 from lanewise.ptx.instructions.forms import Form, OperandPattern
+from lanewise.ptx.mismatch import mismatch
 from lanewise.ptx.special_registers import SPECIAL_REGISTERS
 from lanewise.ptx.syntax import TYPE_BITS, Instruction, Register
 from lanewise.toolchain import nvrtc, wheels
@@ -126,6 +128,47 @@ def test_ptxas_accepts_the_forms_of_the_table(tmp_path: Path, monkeypatch: pytes
     assert not unknown
     refused = lines_with_errors(lines)
     assert not {lines[index]: text for index, text in refused.items()}
+
+
+REGISTER_TYPES = (
+    "pred", "b16", "u16", "s16", "f16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64", "b128",
+)  # fmt: skip
+OPERANDS_OF_A_TYPE = (
+    "add.s32 X, %b32_1, %b32_2", "add.s32 %b32_1, X, %b32_2", "add.f32 X, %f32_1, %f32_2", "add.f16 X, %b16_1, %b16_2",
+    "add.f16x2 X, %b32_1, %b32_2", "and.b32 X, %b32_1, %b32_2", "and.pred X, %pred_1, %pred_2", "mov.b64 X, %b64_1",
+    "ld.u8 X, [%b64_1]", "ld.f32 X, [%b64_1]", "ld.b32 X, [%b64_1]", "st.u32 [%b64_1], X", "cvt.u64.u32 %b64_1, X",
+    "cvt.rn.f32.s32 X, %b32_1", "atom.add.f32 X, [%b64_1], %f32_2", "shl.b64 %b64_1, %b64_2, X",
+    "selp.b32 %b32_1, 1, 2, X",
+    "mul.wide.s32 X, %b32_1, %b32_2", "setp.eq.s32 X, %b32_1, %b32_2", "setp.eq.s32 %pred_1|X, %b32_1, %b32_2",
+    "shfl.sync.idx.b32 X, %b32_1, 0, 31, -1", "mov.b32 %b32_1, {X, %b16_1}", "fma.rn.f64 %f64_1, %f64_1, X, %f64_1",
+    "red.add.u32 [%b64_1], X", "vote.sync.any.pred %pred_1, !X, -1", "vadd.s32.u32.s32 %b32_1, X.h0, %b32_2",
+)  # fmt: skip
+CONSTANTS = (
+    "selp.f32 %f32_1, 1, %f32_2, %pred_1", "setp.eq.f32 %pred_1, %f32_1, 0", "st.f32 [%b64_1], 0.0",
+    "mov.f32 %f32_1, 5",
+    "st.u32 [%b64_1], 0f3F800000", "mov.b32 %b32_1, 1.0", "mov.b32 %b32_1, 0f3F800000", "mov.b64 %b64_1, 1.0",
+    "add.s32 %b32_1, %b32_2, 1.0", "add.f64 %f64_1, %f64_2, 0f3F800000", "add.f16 %b16_1, %b16_1, 1.0",
+    "and.pred %pred_1, %pred_2, 1", "mov.pred %pred_1, 1.0", "add.u16 %u16_1, %u16_2, 70000", "cvt.f64.f32 %f64_1, 1",
+)  # fmt: skip
+
+
+def test_types_agree_as_they_do_in_ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    more = " ".join(f".reg .{ptx_type} %{ptx_type}_<4>;" for ptx_type in REGISTER_TYPES)
+    monkeypatch.setattr(sys.modules[__name__], "DECLARATIONS", DECLARATIONS.rstrip("\n") + f" {more}\n")
+    lines = [
+        text.replace("X", f"%{ptx_type}_3") + ";" for text in OPERANDS_OF_A_TYPE for ptx_type in REGISTER_TYPES
+    ] + [f"{text};" for text in CONSTANTS]
+    function = parse(DECLARATIONS + "\n".join(lines) + "\nret;\n}\n").functions["k"]
+    found: dict[str, str | None] = {}
+    for line, ins in zip(lines, function.body, strict=False):
+        assert isinstance(ins, Instruction)
+        spec = lookup(ins)
+        assert spec is not None, line
+        found[line] = mismatch(function, ins, spec)
+    refused = {lines[index] for index in lines_with_errors(lines)}
+    assert {line for line, problem in found.items() if problem} == refused
+    assert found["add.s32 %u64_3, %b32_1, %b32_2;"] == "'add.s32' takes a .s32 where %u64_3 is a .u64 register"
 
 
 def test_ptxas_accepts_the_special_registers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

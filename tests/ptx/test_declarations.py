@@ -66,6 +66,7 @@ def test_linkage_and_attributes() -> None:
         ".global .b8 x[-1]",
         ".global .b8 x[1 << 40][1 << 40]",
         ".global .pred x",
+        ".global .bf16 x",
         ".global .b8 x<99999999>",
         ".global .b8 x = 0x0F(y)",
         ".global .b8 x[2][2000000] = {{}, {}}",

@@ -6,6 +6,7 @@ from lanewise.emulator.flow import registers_in
 from lanewise.emulator.program import Program
 from lanewise.emulator.unit import BUILTIN_FUNCTIONS, reachable
 from lanewise.ptx.instructions import explain, lookup
+from lanewise.ptx.mismatch import mismatch
 from lanewise.ptx.registers import function_register_type
 from lanewise.ptx.special_registers import SPECIAL_REGISTERS, SPECIAL_VECTORS
 from lanewise.ptx.syntax import (
@@ -43,6 +44,9 @@ def _reason(program: Program, module: int, function: Function, ins: Instruction)
         return explain(ins)
     if spec.lowering is None:
         return spec.reason or "not run yet"
+    problem = mismatch(function, ins, spec)
+    if problem is not None:
+        return problem
     for operand in ins.operands:
         for special in _specials(operand):
             name, _, component = special.partition(".")

@@ -16,11 +16,14 @@ from lanewise.ptx.initialisers import (
 from lanewise.ptx.lexer import Cursor, Source
 from lanewise.ptx.operands import OperandParser
 from lanewise.ptx.scopes import Scope
-from lanewise.ptx.syntax import TYPE_BITS, RegisterDeclaration, Variable
+from lanewise.ptx.syntax import RegisterDeclaration, Variable
 from lanewise.records import Param
 
 SPACES = (".reg", ".sreg", ".const", ".global", ".local", ".param", ".shared", ".tex")
 LINKAGES = (".visible", ".extern", ".weak", ".common")
+_DECLARABLE = frozenset(
+    ("pred", *(f"{kind}{bits}" for kind in "bsu" for bits in (8, 16, 32, 64)), "b128", "f16", "f16x2", "f32", "f64")
+) | {"texref", "samplerref", "surfref"}  # fmt: skip
 _VECTORS = {".v2": 2, ".v4": 4, ".v8": 8}
 MAX_ELEMENTS = 1 << 48
 _PLAIN_INITIALISER = re.compile(r"=\s*\{([\s\d,]*)\}\s*\Z", re.ASCII)
@@ -63,7 +66,7 @@ def parse_prefix(cursor: Cursor, scope: Scope) -> Prefix:
             if not prefix.pointer:
                 prefix.alignment = alignment
             continue
-        if word[1:] in TYPE_BITS:
+        if word[1:] in _DECLARABLE:
             if prefix.type:
                 raise cursor.error(f"a declaration has one type, but here are .{prefix.type} and {word}")
             prefix.type = word[1:]

@@ -51,7 +51,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "Convert to and from 4- and 6-bit floats, scales, and with random rounding",
         None,
         "rs relu? satfinite? PACKED f32 : T0 f32 f32 b32",
-        "rs relu? satfinite e4m3x4|e5m2x4|e2m1x4|e2m3x4|e3m2x4 f32 : T0 {} b32",
+        "rs relu? satfinite e4m3x4|e5m2x4|e2m1x4|e2m3x4|e3m2x4 f32 : T0 {T} b32",
         "rn satfinite relu? e2m1x2|e2m3x2|e3m2x2 f32 : T0 f32 f32",
         "rn satfinite relu? e2m1x2|e2m3x2|e3m2x2 PACKED : T0 T1",
         "rn relu? f16x2 e2m1x2|e2m3x2|e3m2x2 : T0 T1",

@@ -8,7 +8,7 @@ operands, results first:
     T, T0, T1, T2   the last, first, second, third type among the modifiers;  W  the last type, twice as wide
     u32, pred, ...  that type;  X|pred  a pair, of which the second may be missing;  X+pred  a whole pair
     V               T, or a vector of T where `.v2`, `.v4` or `.v8` is among the modifiers
-    {}              a vector in braces: equal parts of T
+    {}              a vector in braces: two or four equal parts of T;  {T}  any vector of T, of one even
     []              an address;  &  a label, function or table
     POLICY          a cache policy: there exactly with `.L2::cache_hint`
     ...             anything from here on
@@ -105,7 +105,7 @@ class OperandPattern:
     """One operand of a form. `type` is a PTX type or one of the words at the top of this file."""
 
     type: str
-    kind: str  # value, pair (second part optional), both (of a pair), vector, maybe-vector, address, code
+    kind: str  # value, pair (second optional), both (of a pair), vector, parts, maybe-vector, address, code
     optional: bool
 
     def fits(self, operand: Operand, instruction: Instruction, *, destination: bool) -> bool:
@@ -115,7 +115,9 @@ class OperandPattern:
         if self.kind == "code":
             return isinstance(operand, Symbol | Register)
         if self.kind == "vector":
-            return isinstance(operand, VectorOperand)
+            return isinstance(operand, VectorOperand | Register)
+        if self.kind == "parts":
+            return isinstance(operand, VectorOperand) and _is_parted(modifiers, len(operand.elements))
         if self.kind == "maybe-vector":
             count = next((_VECTOR_SIZES[word] for word in modifiers if word in _VECTOR_SIZES), 1)
             if count > 1:
@@ -141,8 +143,16 @@ def _is_width_of_access(count: int, modifiers: tuple[str, ...]) -> bool:
     """Vectors are accessed in at most 128 bits and four elements, or in 256 bits (eight of 32 or four of 64) in global
     memory."""
     element = next((TYPE_BITS[word] for word in reversed(modifiers) if word in TYPE_BITS), 0)
+    if count == 8 and element == 16:
+        return "noftz" in modifiers  # atomics on eight halves
     narrow = any(word.startswith(("shared", "local", "const", "param")) for word in modifiers)
     return (count * element <= 128 and count <= 4) or ((count, element) in ((8, 32), (4, 64)) and not narrow)
+
+
+def _is_parted(modifiers: tuple[str, ...], count: int) -> bool:
+    """A register is packed of two or four parts of at least a byte."""
+    whole = next((TYPE_BITS[word] for word in reversed(modifiers) if word in TYPE_BITS), 0)
+    return count in (2, 4) and whole // count in (8, 16, 32, 64)
 
 
 def _parse_operand(text: str) -> OperandPattern:
@@ -153,7 +163,9 @@ def _parse_operand(text: str) -> OperandPattern:
     if text == "&":
         return OperandPattern("u64", "code", optional)
     if text == "{}":
-        return OperandPattern("PART", "vector", optional)
+        return OperandPattern("PART", "parts", optional)
+    if text == "{T}":
+        return OperandPattern("T", "vector", optional)
     if text == "V":
         return OperandPattern("T", "maybe-vector", optional)
     if "+" in text:

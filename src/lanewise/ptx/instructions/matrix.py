@@ -63,7 +63,7 @@ SPECS: tuple[InstructionSpec, ...] = (
             "9.7.14.4.3",
             f"Load matrix {matrix}",
             None,
-            f"sync aligned row|col {_WMMA} global|{_SHARED}? {types} : {{}} [] u32?",
+            f"sync aligned row|col {_WMMA} global|{_SHARED}? {types} : {{T}} [] u32?",
         )
         for matrix, types in (
             ("a", "f16|bf16|tf32|f64|s8|u8|s4|u4|b1"),
@@ -76,7 +76,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "9.7.14.4.4",
         "Store matrix d",
         None,
-        f"sync aligned row|col {_WMMA} global|{_SHARED}? f16|f32|f64|s32 : [] {{}} u32?",
+        f"sync aligned row|col {_WMMA} global|{_SHARED}? f16|f32|f64|s32 : [] {{T}} u32?",
         destinations=0,
     ),
     _warp(
@@ -84,11 +84,11 @@ SPECS: tuple[InstructionSpec, ...] = (
         "9.7.14.4.5",
         "Multiply and add matrices",
         None,
-        f"sync aligned row|col row|col {_WMMA} satfinite? f16|f32 f16|f32 : {{}} {{}} {{}} {{}}",
-        f"sync aligned row|col row|col {_WMMA} f32 bf16|tf32 bf16|tf32 f32 : {{}} {{}} {{}} {{}}",
-        f"sync aligned row|col row|col {_WMMA} RND? f64 f64 f64 f64 : {{}} {{}} {{}} {{}}",
-        f"sync aligned row|col row|col {_WMMA} s32 s8|u8|s4|u4 s8|u8|s4|u4 s32 satfinite? : {{}} {{}} {{}} {{}}",
-        f"xor|and popc sync aligned row col {_WMMA} s32 b1 b1 s32 : {{}} {{}} {{}} {{}}",
+        f"sync aligned row|col row|col {_WMMA} satfinite? f16|f32 f16|f32 : {{T}} {{T}} {{T}} {{T}}",
+        f"sync aligned row|col row|col {_WMMA} f32 bf16|tf32 bf16|tf32 f32 : {{T}} {{T}} {{T}} {{T}}",
+        f"sync aligned row|col row|col {_WMMA} RND? f64 f64 f64 f64 : {{T}} {{T}} {{T}} {{T}}",
+        f"sync aligned row|col row|col {_WMMA} s32 s8|u8|s4|u4 s8|u8|s4|u4 s32 satfinite? : {{T}} {{T}} {{T}} {{T}}",
+        f"xor|and popc sync aligned row col {_WMMA} s32 b1 b1 s32 : {{T}} {{T}} {{T}} {{T}}",
     ),
     _warp(
         "mma",

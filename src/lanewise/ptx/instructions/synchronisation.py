@@ -267,7 +267,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "Ask which block was taken over",
         None,
         "is_canceled pred b128 : pred b128",
-        "get_first_ctaid v4 b32 b128 : {} b128",
+        "get_first_ctaid v4 b32 b128 : {T} b128",
         "get_first_ctaid::x|get_first_ctaid::y|get_first_ctaid::z b32 b128 : b32 b128",
         destinations=1,
         reason=_NO_CLUSTER,
