@@ -9,8 +9,11 @@ import numpy.typing as npt
 
 from lanewise.emulator import layout
 from lanewise.emulator.compile import KernelInfo
+from lanewise.emulator.counting import PATTERN_CODES
 from lanewise.emulator.unit import SiteInfo
+from lanewise.records import Pattern
 
+_BROADCAST = 1 << next(code for code, pattern in PATTERN_CODES.items() if pattern is Pattern.BROADCAST)
 Counters = npt.NDArray[np.uint64]
 
 
@@ -65,7 +68,11 @@ def site_counts(info: KernelInfo, counters: Counters) -> list[SiteCounts]:
         c = counters[first : first + layout.SITE_COUNTERS].astype(np.int64).tolist()
         requests = int(blocks[site.block, layout.BLOCK_WARPS])
         threads = int(blocks[site.block, layout.BLOCK_THREADS])
-        patterns = c[layout.SITE_PATTERNS] | (site.static_pattern if requests else 0)
+        fast, fast_threads = requests - c[layout.SITE_REQUESTS_ON], threads - c[layout.SITE_ON]
+        static = site.static_pattern if fast > 0 else 0  # what is counted lane by lane has its pattern noted then
+        if static and fast_threads == fast:  # a lone lane each time
+            static = _BROADCAST
+        patterns = c[layout.SITE_PATTERNS] | static
         stride = c[layout.SITE_STRIDE]
         result.append(
             SiteCounts(
@@ -78,7 +85,7 @@ def site_counts(info: KernelInfo, counters: Counters) -> list[SiteCounts]:
                 c[layout.SITE_WAVEFRONTS] + site.static_wavefronts * requests,
                 c[layout.SITE_WAVEFRONTS_IDEAL] + site.static_wavefronts_ideal * requests,
                 patterns,
-                _stride(site.static_stride if requests else 0, stride),
+                _stride(site.static_stride if fast > 0 else 0, stride),
             )
         )
     return result

@@ -143,7 +143,7 @@ class Fault:
 # Counters of one memory site, i64 each.
 SITE_SECTORS, SITE_SECTORS_IDEAL, SITE_WAVEFRONTS, SITE_WAVEFRONTS_IDEAL, SITE_ON, SITE_PATTERNS = range(6)
 SITE_STRIDE = 6  # a stride seen, in bytes
-SITE_REQUESTS_ON = 7  # requests with at least one lane on
+SITE_REQUESTS_ON = 7  # requests counted lane by lane with at least one lane on
 SITE_COUNTERS = 8
 
 # Counters of one basic block, i64 each.

@@ -13,9 +13,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
+from lanewise.emulator.access import lane_vector
 from lanewise.emulator.counting import PATTERN_CODES
 from lanewise.emulator.kinds import Lanes, Tag
-from lanewise.emulator.layout import SITE_SECTORS, SITE_STRIDE, Launch
+from lanewise.emulator.layout import SITE_PATTERNS, SITE_SECTORS, SITE_STRIDE, Launch
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.unit import SiteInfo
 from lanewise.hardware import banks, coalescing
@@ -240,6 +241,10 @@ def _note_pattern(t: FunctionTranslator, made: Plan, step: str, bytes_: int, sit
     places = [r + far * p for r, p in zip(made.relative, made.pattern or _ZERO, strict=True)]
     pattern, stride = patterns.classify([p - min(places) for p in places], FULL, bytes_)
     assert pattern is not None
+    even = _even_step(made) if made.pattern else 0
+    if even and patterns.classify(_places(made, even), FULL, bytes_) != (pattern, stride):
+        _note_at_run_time(t, made, step, even, _CODES[pattern], bytes_, site)
+        return
     site.static_pattern |= 1 << _CODES[pattern]
     if stride is None or _CODES[pattern] != 3:
         return
@@ -255,6 +260,47 @@ def _note_pattern(t: FunctionTranslator, made: Plan, step: str, bytes_: int, sit
     same = out.let(f"icmp eq i64 {old}, {mine}")
     keep = out.let(f"or i1 {fresh}, {same}")
     out.line(f"store i64 {out.let(f'select i1 {keep}, i64 {mine}, i64 -1')}, ptr {pointer}")
+
+
+def _places(made: Plan, step: int) -> list[int]:
+    places = [r + step * p for r, p in zip(made.relative, made.pattern or _ZERO, strict=True)]
+    return [place - min(places) for place in places]
+
+
+def _even_step(made: Plan) -> int:
+    """The step at which groups follow each other as the lanes within them do; 0 where there is none."""
+    values = [value for value, _ in made.groups]
+    members = {tuple(sorted({made.relative[n] for n in lanes})) for _, lanes in made.groups}
+    if len(members) != 1 or len({b - a for a, b in pairwise(values)}) != 1:
+        return 0
+    places = members.pop()
+    gaps = {b - a for a, b in pairwise(places)}
+    if len(gaps) != 1:
+        return 0
+    step, rest = divmod(places[-1] - places[0] + gaps.pop(), values[1] - values[0])
+    return 0 if rest else step
+
+
+def _note_at_run_time(
+    t: FunctionTranslator, made: Plan, step: str, even: int, code: int, bytes_: int, site: SiteInfo
+) -> None:
+    """The pattern is that of the constants but for one step, where the lanes are looked at one by one."""
+    out = t.out
+    counters, _ = t.site_pointers(site)
+    special, other, done = out.fresh_label("even"), out.fresh_label("other"), out.fresh_label("noted")
+    size = out.let(f"call i64 @llvm.abs.i64(i64 {step}, i1 false)")
+    out.line(f"br i1 {out.let(f'icmp eq i64 {size}, {even}')}, label %{special}, label %{other}")
+    out.label(special)
+    spread = out.let(f"mul <32 x i64> {q.splat(out, 'i64', step)}, {lane_vector('i64', made.pattern)}")
+    places = out.let(f"add <32 x i64> {spread}, {lane_vector('i64', made.relative)}")
+    out.line(f"call void @lw_note_pattern(ptr {counters}, <32 x i64> {places}, i32 -1, i32 {bytes_})")
+    out.line(f"br label %{done}")
+    out.label(other)
+    pointer = out.let(f"getelementptr i64, ptr {counters}, i64 {SITE_PATTERNS}")
+    seen = out.let(f"or i64 {out.let(f'load i64, ptr {pointer}')}, {1 << code}")
+    out.line(f"store i64 {seen}, ptr {pointer}")
+    out.line(f"br label %{done}")
+    out.label(done)
 
 
 # ---------------------------------------------------------------------- data
