@@ -11,7 +11,8 @@ from texts import EVERYTHING, HEAD
 
 from lanewise.errors import PtxSyntaxError
 from lanewise.ptx import parse
-from lanewise.ptx.instructions import explain, lookup
+from lanewise.ptx.instructions import TABLE, explain, lookup
+from lanewise.ptx.mismatch import mismatch
 from lanewise.ptx.syntax import Instruction, PtxModule
 
 FRAGMENTS = [
@@ -40,6 +41,7 @@ def survives(text: str) -> None:
                     assert explain(statement)
                 else:
                     assert len(spec.operand_types(statement)) == len(statement.operands)
+                    assert mismatch(function, statement, spec) != ""
 
 
 edits = st.lists(
@@ -83,6 +85,29 @@ def test_shuffled_words(seed: int) -> None:
         a, b = sorted(shuffle.sample(range(len(words)), 2))
         words[a], words[b] = words[b], words[a]
     survives(HEAD + " ".join(words))
+
+
+OPERANDS = [
+    "p", "h", "r", "d", "f", "e", "v", "q", "c", "!p", "-r", "r.b0", "v.x", "_", "p|p", "r|p", "_|_", "5", "-1", "1.5",
+    "0f3F800000", "[d]", "[d+4]", "[g]", "[8]", "[t, {r, r}]", "{r, r}", "{h, h, h, h}", "{r, _}", "{f, 1.0}", "{r, r, r}",
+    "{r}", "g", "g+4", "g[2]", "here", "table", "%tid.x", "%clock64", "%tid", "WARP_SZ",
+]  # fmt: skip
+DECLARATIONS = """.global .texref t; .global .u32 g[4];
+.entry k() {
+.reg .pred p; .reg .b8 c; .reg .b16 h; .reg .b32 r; .reg .b64 d; .reg .b128 q; .reg .f32 f; .reg .f64 e; .reg .v4 .f32 v;
+here: table: .branchtargets here;
+"""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_words_of_the_table_with_any_operands(seed: int) -> None:
+    choose = random.Random(seed)
+    for _ in range(400):
+        spec = choose.choice(TABLE)
+        form = choose.choice(spec.forms)
+        words = [choose.choice(sorted(slot.words)) for slot in form.slots if not slot.optional or choose.random() < 0.3]
+        operands = [choose.choice(OPERANDS) for _ in range(choose.choice([len(form.operands)] * 4 + [2, 3, 5]))]
+        survives(f"{HEAD}{DECLARATIONS}{'.'.join([spec.word, *words])} {', '.join(operands)}; }}")
 
 
 @pytest.mark.parametrize(
