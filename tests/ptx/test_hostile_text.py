@@ -89,12 +89,13 @@ def test_shuffled_words(seed: int) -> None:
 
 OPERANDS = [
     "p", "h", "r", "d", "f", "e", "v", "q", "c", "!p", "-r", "r.b0", "v.x", "_", "p|p", "r|p", "_|_", "5", "-1", "1.5",
-    "0f3F800000", "[d]", "[d+4]", "[g]", "[8]", "[t, {r, r}]", "{r, r}", "{h, h, h, h}", "{r, _}", "{f, 1.0}", "{r, r, r}",
-    "{r}", "g", "g+4", "g[2]", "here", "table", "%tid.x", "%clock64", "%tid", "WARP_SZ",
+    "0f3F800000", "[d]", "[d+4]", "[g]", "[8]", "[t, {r, r}]", "{r, r}", "{h, h, h, h}", "{r, _}", "{f, 1.0}",
+    "{r, r, r}", "{r}", "g", "g+4", "g[2]", "here", "table", "%tid.x", "%clock64", "%tid", "WARP_SZ",
 ]  # fmt: skip
 DECLARATIONS = """.global .texref t; .global .u32 g[4];
 .entry k() {
-.reg .pred p; .reg .b8 c; .reg .b16 h; .reg .b32 r; .reg .b64 d; .reg .b128 q; .reg .f32 f; .reg .f64 e; .reg .v4 .f32 v;
+.reg .pred p; .reg .b8 c; .reg .b16 h; .reg .b32 r; .reg .b64 d; .reg .b128 q; .reg .f32 f; .reg .f64 e;
+.reg .v4 .f32 v;
 here: table: .branchtargets here;
 """
 
