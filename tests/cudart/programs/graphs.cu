@@ -138,11 +138,38 @@ static void captured() {
   OK(cudaStreamDestroy(other));
 }
 
+static void memory_of_a_graph() {
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  int* inner;
+  OK(cudaStreamCreate(&stream));
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  OK(cudaMallocAsync(&inner, sizeof host, stream));
+  iota<<<2, 32, 0, stream>>>(inner, 77);
+  OK(cudaMemcpyAsync(a, inner, sizeof host, cudaMemcpyDeviceToDevice, stream));
+  OK(cudaStreamEndCapture(stream, &graph));
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  OK(cudaGraphDestroy(graph));  // the instance goes on
+  OK(cudaGraphLaunch(exec, stream));
+  OK(cudaFreeAsync(inner, stream));  // freed outside of the graph, allocated anew by the next launch
+  OK(cudaMemsetAsync(a, 0, sizeof host, stream));
+  OK(cudaGraphLaunch(exec, stream));
+  OK(cudaFreeAsync(inner, stream));
+  OK(cudaStreamSynchronize(stream));
+  OK(cudaMemcpy(host, a, sizeof host, cudaMemcpyDeviceToHost));
+  CHECK(host[0] == 77 && host[63] == 140);
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaDeviceGraphMemTrim(0));
+  OK(cudaStreamDestroy(stream));
+}
+
 int main() {
   OK(cudaMalloc(&a, sizeof host));
   OK(cudaMalloc(&b, sizeof host));
   by_hand();
   captured();
+  memory_of_a_graph();
   OK(cudaFree(a));
   OK(cudaFree(b));
   if (!failures) std::puts("all passed");

@@ -56,7 +56,9 @@ cudaError_t lw_do_copy(const Work *work) {
     for (size_t z = 0; z < e.depth; z++)
         for (size_t y = 0; y < e.height; y++)
             memmove(to_here + z * to->slice + y * to->pitch, from_here + z * from->slice + y * from->pitch, e.width);
-    lw_pass_time_of_copy(e.width * e.height * e.depth, !lw_in_arena(to->pointer) || !lw_in_arena(from->pointer));
+    bool on_device = work->copy.kind == cudaMemcpyDeviceToDevice ||
+                     (work->copy.kind == cudaMemcpyDefault && lw_in_arena(to->pointer) && lw_in_arena(from->pointer));
+    lw_pass_time_of_copy(e.width * e.height * e.depth, !on_device);
     return cudaSuccess;
 }
 

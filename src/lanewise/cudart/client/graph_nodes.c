@@ -215,21 +215,21 @@ API cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t gr
     return lw_add_node(graph, after, count, &work, node);
 }
 
-/* The memory of a graph is there from the node's making to the graph's end. */
 API cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after, size_t count,
                                          struct cudaMemAllocNodeParams *params) {
     ENTER();
     REQUIRE(params, cudaErrorInvalidValue);
-    cudaError_t error = lw_allocate(&params->dptr, params->bytesize, KIND_MALLOC, "cudaGraphAddMemAllocNode", 0, CALLER);
+    Work work;
+    cudaError_t error = lw_allocate_work(&work, params->bytesize, "cudaGraphAddMemAllocNode", CALLER);
     if (error != cudaSuccess) return lw_return(error);
-    Work work = {.type = cudaGraphNodeTypeMemAlloc, .address = params->dptr};
+    params->dptr = work.memory.pointer;
     return lw_add_node(graph, after, count, &work, node);
 }
 
 API cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after, size_t count,
                                         void *pointer) {
     ENTER();
-    Work work = {.type = cudaGraphNodeTypeMemFree, .address = pointer};
+    Work work = {.type = cudaGraphNodeTypeMemFree, .memory.pointer = pointer};
     return lw_add_node(graph, after, count, &work, node);
 }
 
@@ -267,4 +267,44 @@ API cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, Nodes
             return cudaGraphAddEventWaitNode(node, graph, after, count, params->eventWait.event);
         default: return lw_return(cudaErrorNotSupported); /* semaphores, conditional nodes */
     }
+}
+
+API cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, struct cudaMemAllocNodeParams *params) {
+    ENTER();
+    Work *work = lw_node_work(node);
+    REQUIRE(params && work && work->type == cudaGraphNodeTypeMemAlloc, cudaErrorInvalidValue);
+    Allocation a = {0};
+    lw_find_allocation((uint64_t)work->memory.pointer, &a);
+    memset(params, 0, sizeof *params);
+    params->bytesize = a.size;
+    params->dptr = work->memory.pointer;
+    return cudaSuccess;
+}
+
+API cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer) {
+    ENTER();
+    Work *work = lw_node_work(node);
+    REQUIRE(pointer && work && work->type == cudaGraphNodeTypeMemFree, cudaErrorInvalidValue);
+    *(void **)pointer = work->memory.pointer;
+    return cudaSuccess;
+}
+
+/* Nothing is kept in reserve for graphs. */
+API cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute, void *value) {
+    ENTER();
+    REQUIRE(device == 0, cudaErrorInvalidDevice);
+    REQUIRE(value && (unsigned)attribute <= cudaGraphMemAttrReservedMemHigh, cudaErrorInvalidValue);
+    *(uint64_t *)value = 0;
+    return cudaSuccess;
+}
+
+API cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute, void *value) {
+    uint64_t old;
+    REQUIRE(value, cudaErrorInvalidValue);
+    return cudaDeviceGetGraphMemAttribute(device, attribute, &old);
+}
+
+API cudaError_t cudaDeviceGraphMemTrim(int device) {
+    ENTER();
+    return lw_return(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
 }

@@ -57,6 +57,7 @@ Work *lw_node_work(cudaGraphNode_t handle) {
 static bool copy_work(Work *to, const Work *from) {
     *to = *from;
     if (from->type == cudaGraphNodeTypeGraph) return (to->graph = lw_clone_graph(from->graph)) != NULL;
+    if (from->type == cudaGraphNodeTypeMemAlloc) ++*to->memory.owners;
     if (from->type != cudaGraphNodeTypeKernel) return true;
     Shape shape = from->kernel.shape;
     return lw_pack_kernel(to, from->kernel.function, &shape, from->kernel.args) == cudaSuccess;
@@ -97,7 +98,6 @@ void lw_delete_graph(Graph *graph) {
     if (!graph) return;
     for (size_t i = 0; i < graph->count; i++) {
         Node *node = &graph->nodes[i];
-        if (node->work.type == cudaGraphNodeTypeMemAlloc) lw_free(node->work.address, 1 << KIND_MALLOC);
         lw_release_work(&node->work);
         free(node->after);
         lw_delete_handle(node->handle);
@@ -136,13 +136,7 @@ static Graph *ordered_copy(const Graph *graph, Handle **origins) {
     return copy;
 }
 
-Graph *lw_clone_graph(const Graph *graph) {
-    Graph *copy = ordered_copy(graph, NULL);
-    /* Memory belongs to the graph whose node made it. */
-    for (size_t i = 0; copy && i < copy->count; i++)
-        if (copy->nodes[i].work.type == cudaGraphNodeTypeMemAlloc) copy->nodes[i].work.type = cudaGraphNodeTypeEmpty;
-    return copy;
-}
+Graph *lw_clone_graph(const Graph *graph) { return ordered_copy(graph, NULL); }
 
 cudaError_t lw_do_graph(const Graph *graph, cudaStream_t stream) {
     cudaError_t error = cudaSuccess;
@@ -265,9 +259,6 @@ static Instance *new_instance(const Graph *graph, unsigned long long flags) {
         delete_instance(made);
         return NULL;
     }
-    for (size_t i = 0; i < made->graph->count; i++) /* memory belongs to the graph */
-        if (made->graph->nodes[i].work.type == cudaGraphNodeTypeMemAlloc)
-            made->graph->nodes[i].work.type = cudaGraphNodeTypeEmpty;
     return made;
 }
 

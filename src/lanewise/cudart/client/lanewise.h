@@ -90,7 +90,10 @@ void lw_install_touch_handler(void);
 /* `caller`: the address that the call returns to, which tells the source line of it. */
 cudaError_t lw_allocate(void **pointer, size_t size, int kind, const char *made_by, unsigned flags, const void *caller);
 #define CALLER __builtin_return_address(0)
-cudaError_t lw_free(void *pointer, unsigned kinds); /* `kinds`: bits of the kinds that may be freed so */
+/* `kinds`: bits of the kinds that may be freed so. Memory with the flag OF_A_GRAPH only goes with the same bit: graphs
+ * may be launched again after the program has freed what they allocated. */
+enum { OF_A_GRAPH = 1 << 30 };
+cudaError_t lw_free(void *pointer, unsigned kinds);
 
 /* --- host memory that was registered (register.c): the arena's address of a registered host address */
 bool lw_registered(const void *pointer, size_t size, uint64_t *address, unsigned *flags);
@@ -168,7 +171,10 @@ typedef struct {
         } host;
         Graph *graph; /* owned */
         cudaEvent_t event;
-        void *address;
+        struct {
+            void *pointer;
+            unsigned *owners; /* how many graphs and instances hold the memory */
+        } memory;
     };
 } Work;
 
@@ -181,6 +187,7 @@ cudaError_t lw_do_copy(const Work *work);
 cudaError_t lw_do_set(const Work *work);
 cudaError_t lw_do_host(const Work *work, cudaStream_t stream);
 cudaError_t lw_do_graph(const Graph *graph, cudaStream_t stream);
+cudaError_t lw_allocate_work(Work *work, size_t size, const char *made_by, const void *caller);
 Work lw_copy_work(const struct cudaMemcpy3DParms *p);
 Work lw_line_work(void *to, const void *from, size_t count, enum cudaMemcpyKind kind);
 bool lw_capturing(cudaStream_t stream);

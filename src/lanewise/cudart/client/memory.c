@@ -54,6 +54,7 @@ cudaError_t lw_free(void *pointer, unsigned kinds) {
     if (!pointer) return cudaSuccess;
     if (!lw_find_allocation((uint64_t)pointer, &gone) || gone.base != (uint64_t)pointer || !(kinds >> gone.kind & 1))
         return cudaErrorInvalidValue;
+    if (gone.flags & OF_A_GRAPH && !(kinds & OF_A_GRAPH)) return cudaSuccess;
     lw_remove_allocation(gone.base, &gone);
     if (gone.kind != KIND_MALLOC) lw_open_to_host(gone.base, gone.size, false);
     Message request = {0};

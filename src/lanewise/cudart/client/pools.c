@@ -11,24 +11,34 @@ static cudaMemPool_t default_pool(void) {
     return (cudaMemPool_t)pool;
 }
 
+static cudaError_t allocate(void **pointer, size_t size, cudaStream_t stream, const char *made_by, const void *caller) {
+    if (!lw_capturing(stream)) return lw_return(lw_allocate(pointer, size, KIND_MALLOC, made_by, 0, caller));
+    Work work;
+    REQUIRE(pointer, cudaErrorInvalidValue);
+    cudaError_t error = lw_allocate_work(&work, size, made_by, caller);
+    if (error != cudaSuccess) return lw_return(error);
+    *pointer = work.memory.pointer;
+    return lw_return(lw_issue(&work, stream));
+}
+
 API cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
     ENTER_STREAM(stream);
-    REQUIRE(!lw_capturing(stream), cudaErrorNotSupported);
-    return lw_return(lw_allocate(pointer, size, KIND_MALLOC, "cudaMallocAsync", 0, CALLER));
+    return allocate(pointer, size, stream, "cudaMallocAsync", CALLER);
 }
 SECOND_NAME(cudaMallocAsync, _ptsz)
 
 API cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
     ENTER_STREAM(stream);
     REQUIRE(lw_handle(pool, HANDLE_POOL), cudaErrorInvalidValue);
-    return lw_return(lw_allocate(pointer, size, KIND_MALLOC, "cudaMallocFromPoolAsync", 0, CALLER));
+    return allocate(pointer, size, stream, "cudaMallocFromPoolAsync", CALLER);
 }
 SECOND_NAME(cudaMallocFromPoolAsync, _ptsz)
 
 API cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     ENTER_STREAM(stream);
-    REQUIRE(!lw_capturing(stream), cudaErrorNotSupported);
-    return lw_return(lw_free(pointer, BOTH));
+    if (!lw_capturing(stream)) return lw_return(lw_free(pointer, BOTH));
+    Work work = {.type = cudaGraphNodeTypeMemFree, .memory.pointer = pointer};
+    return lw_return(lw_issue(&work, stream));
 }
 SECOND_NAME(cudaFreeAsync, _ptsz)
 

@@ -21,10 +21,24 @@ void lw_release_work(Work *work) {
         free(work->kernel.args);
         work->kernel.params = NULL;
         work->kernel.args = NULL;
+    } else if (work->type == cudaGraphNodeTypeMemAlloc && work->memory.owners && --*work->memory.owners == 0) {
+        lw_free(work->memory.pointer, 1 << KIND_MALLOC | OF_A_GRAPH);
+        free(work->memory.owners);
+        work->memory.owners = NULL;
     } else if (work->type == cudaGraphNodeTypeGraph) {
         lw_delete_graph(work->graph);
         work->graph = NULL;
     }
+}
+
+/* The memory of a graph is there from the node's making until the last graph or instance that holds it is gone. */
+cudaError_t lw_allocate_work(Work *work, size_t size, const char *made_by, const void *caller) {
+    *work = (Work){.type = cudaGraphNodeTypeMemAlloc, .memory.owners = malloc(sizeof(unsigned))};
+    if (!work->memory.owners) return cudaErrorMemoryAllocation;
+    *work->memory.owners = 1;
+    cudaError_t error = lw_allocate(&work->memory.pointer, size, KIND_MALLOC, made_by, OF_A_GRAPH, caller);
+    if (error != cudaSuccess) lw_release_work(work);
+    return error;
 }
 
 bool lw_capturing(cudaStream_t stream) {
