@@ -32,5 +32,7 @@ extern "C" __global__ void clamp(float* __restrict__ y, const float* __restrict_
 extern "C" __global__ void where(float* __restrict__ y, const float* __restrict__ x, const float* __restrict__ other,
                                  long long n) {
     long long i = index();
-    if (i < n) y[i] = x[i] > 0.0f ? other[i] : x[i];
+    if (i >= n) return;
+    float value = x[i], instead = other[i];
+    y[i] = value > 0.0f ? instead : value;
 }

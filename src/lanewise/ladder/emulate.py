@@ -1,0 +1,101 @@
+"""A plan on the emulator: the outputs, and the counts that claims speak of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lanewise import api
+from lanewise.ladder.catalog import METRICS
+from lanewise.ladder.plan import Plan, PlannedBuffer
+from lanewise.records import LaunchRecord
+from lanewise.request import DEFAULT_DEVICE
+
+#: numpy's types of the elements; bf16 is its bits.
+NUMPY: dict[str, str] = {
+    "u8": "u1",
+    "u16": "u2",
+    "u32": "u4",
+    "i32": "i4",
+    "u64": "u8",
+    "i64": "i8",
+    "f16": "f2",
+    "bf16": "u2",
+    "f32": "f4",
+    "f64": "f8",
+}
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`outputs` by buffer; `counts` by metric (`catalog.METRICS`), summed over the launches."""
+
+    outputs: dict[str, Array]
+    counts: Mapping[str, int]
+    records: tuple[LaunchRecord, ...]
+
+
+def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE) -> Outcome:
+    """Run the launches of a plan. Buffers that are not inputs start with all bits set, or zero where the plan says so.
+
+    Raises what `lanewise.compile` and a launch raise: CompileError, UnsupportedCode, KernelFault, UsageError.
+    """
+    options = [f"-D{name}={value}" for name, value in plan.defines.items()]
+    module = api.compile(plan.rung.source(), device=device, options=options)
+    kernels = {launch.kernel: module[launch.kernel] for launch in plan.launches}
+    outputs = {b.name: np.full(b.bytes, 255, np.uint8).view(NUMPY[b.type]) for b in plan.buffers if b.role == "output"}
+    counts: Counter[str] = Counter({metric: 0 for metric in METRICS})
+    records: list[LaunchRecord] = []
+    if not kernels:
+        return Outcome(outputs, counts, ())
+    # The buffers live across the launches, and one launch may have the same buffer twice.
+    memory = next(iter(kernels.values())).device.memory
+    places: dict[str, int] = {}
+    try:
+        for buffer in plan.buffers:
+            places[buffer.name] = memory.allocate(max(1, buffer.bytes), name=buffer.name).base
+            memory.write(places[buffer.name], _start(buffer, inputs))
+        for launch in plan.launches:
+            arguments = [
+                places[str(value)] if kind == "buffer" else np.dtype(NUMPY[kind]).type(value)
+                for kind, value in launch.arguments
+            ]
+            call = kernels[launch.kernel][launch.grid, launch.block, launch.shared_bytes]
+            records.append(call(*arguments).launch)
+            counts.update(counted(records[-1]))
+        for name, array in outputs.items():
+            array[...] = np.frombuffer(memory.read(places[name], array.nbytes), array.dtype)
+    finally:
+        for base in places.values():
+            memory.free(base)
+    return Outcome(outputs, counts, tuple(records))
+
+
+def _start(buffer: PlannedBuffer, inputs: Mapping[str, Array]) -> bytes:
+    """What a buffer holds before the first launch."""
+    if buffer.role == "input":
+        return np.ascontiguousarray(inputs[buffer.name]).tobytes()
+    return bytes(buffer.bytes) if buffer.zero else b"\xff" * buffer.bytes
+
+
+def counted(record: LaunchRecord) -> dict[str, int]:
+    """The metrics of one launch."""
+    counts: Counter[str] = Counter()
+    for access in record.accesses:
+        name = f"{access.space}_{access.kind}"
+        for what, value in (
+            ("requests", access.requests),
+            ("sectors", access.sectors),
+            ("wavefronts", access.wavefronts),
+        ):
+            if f"{name}_{what}" in METRICS and value is not None:
+                counts[f"{name}_{what}"] += value
+    counts["launches"] = 1
+    counts["ptx_instructions"] = record.ptx_instructions
+    counts["divergent_branches"] = sum(line.divergent_branches for line in record.lines)
+    return dict(counts)

@@ -1,0 +1,123 @@
+"""On the emulator: every rung is right at awkward sizes, and every claim holds."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from lanewise.errors import UnsupportedCode, UsageError
+from lanewise.ladder import Rung, Subject, load, reference, resolve, subjects
+from lanewise.ladder.emulate import Outcome, run
+
+RUNGS = [(load(name), rung) for name in subjects() for rung in load(name).rungs]
+each_rung = pytest.mark.parametrize(
+    ("subject", "rung"), RUNGS, ids=[f"{subject.name}-{rung.name}" for subject, rung in RUNGS]
+)
+
+#: Rungs whose instructions the emulator may not run yet: asynchronous copies and mbarriers.
+ASYNCHRONOUS = {"scan/bulk_copy", "softmax/bulk_copy", "layernorm/bulk_copy", "gemm/warp_tiles"}
+
+#: One size of one, one of primes, one empty, one a little over a tile; a rung whose needs do not hold skips a size.
+AWKWARD: dict[str, tuple[dict[str, int], ...]] = {
+    "access": ({"n": 0}, {"n": 1}, {"n": 997}, {"n": 4100}),
+    "gemm": (
+        {"m": 0, "n": 4, "k": 4},
+        {"m": 1, "n": 1, "k": 1},
+        {"m": 67, "n": 131, "k": 37},
+        {"m": 132, "n": 36, "k": 20},
+    ),
+    "histogram": ({"n": 0}, {"n": 1, "bins": 1}, {"n": 1009, "bins": 13, "strangers": 1}, {"n": 4100, "skew": 1}),
+    "layernorm": (
+        {"rows": 0, "columns": 8},
+        {"rows": 1, "columns": 1},
+        {"rows": 3, "columns": 101},
+        {"rows": 5, "columns": 1032},
+    ),
+    "pointwise": ({"n": 0}, {"n": 1}, {"n": 997}, {"n": 4100}),
+    "reduce": ({"n": 0}, {"n": 1}, {"n": 997}, {"n": 70001}),
+    "scan": ({"n": 0}, {"n": 1}, {"n": 997}, {"n": 70001}),
+    "softmax": (
+        {"rows": 0, "columns": 8},
+        {"rows": 1, "columns": 1},
+        {"rows": 3, "columns": 101},
+        {"rows": 5, "columns": 1032},
+    ),
+    "transpose": (
+        {"rows": 0, "columns": 8},
+        {"rows": 1, "columns": 1},
+        {"rows": 67, "columns": 131},
+        {"rows": 80, "columns": 144},
+    ),
+}
+LIMIT = {"f32": 2e-6, "f64": 1e-14, "bf16": 8e-3}
+
+
+@cache
+def default_run(subject: str, rung: str, sizes: tuple[tuple[str, int], ...]) -> Outcome:
+    there = load(subject)
+    plan = resolve(there, there.rung(rung), "f32" if "f32" in there.types else there.types[0], dict(sizes))
+    return run(plan, reference.inputs(there, plan, dict(sizes)))
+
+
+def unless_asynchronous(rung: Rung, error: UnsupportedCode) -> None:
+    if f"{rung.subject}/{rung.name}" not in ASYNCHRONOUS:
+        raise error
+    pytest.xfail(error.message)
+
+
+@each_rung
+def test_a_rung_is_right_at_awkward_sizes(subject: Subject, rung: Rung) -> None:
+    ran = 0
+    for problem in AWKWARD[subject.name]:
+        for element in rung.types:
+            try:
+                plan = resolve(subject, rung, element, problem)
+            except UsageError:
+                continue
+            made = reference.inputs(subject, plan, problem, seed=ran)
+            try:
+                outcome = run(plan, made)
+            except UnsupportedCode as error:
+                unless_asynchronous(rung, error)
+            expected = reference.expected(subject, element, problem, made)
+            off = reference.error(reference.output(outcome.outputs, expected), expected, element)
+            assert off <= LIMIT.get(element, 0.0), (element, problem)
+            ran += 1
+    assert ran >= 1
+
+
+@each_rung
+def test_a_claim_holds(subject: Subject, rung: Rung) -> None:
+    claim = rung.claim
+    if claim is None:
+        return
+    sizes = tuple(sorted({**subject.problem, **claim.problem}.items()))
+    try:
+        after = default_run(subject.name, rung.name, sizes)
+    except UnsupportedCode as error:
+        unless_asynchronous(rung, error)
+    before = default_run(subject.name, claim.against, sizes)
+    for change in claim.changes:
+        factor = after.counts[change.metric] / before.counts[change.metric]
+        assert factor == pytest.approx(change.factor, rel=change.tolerance or 1e-6), change.metric
+
+
+def test_padding_repairs_what_the_transposed_tile_breaks() -> None:
+    """The folk remedy (store the tile of A transposed) costs wavefronts and gains none."""
+    gemm = load("gemm")
+    sizes = tuple(sorted(gemm.problem.items()))
+    tiled, transposed, padded = (
+        default_run("gemm", name, sizes).counts for name in ("tiled", "tile_transposed", "padded")
+    )
+    assert transposed["shared_load_wavefronts"] == tiled["shared_load_wavefronts"]
+    assert transposed["shared_store_wavefronts"] > 16 * tiled["shared_store_wavefronts"]
+    assert padded["shared_store_wavefronts"] == tiled["shared_store_wavefronts"]
+
+
+def test_outputs_start_poisoned() -> None:
+    """A rung that wrote nothing would be seen."""
+    access = load("access")
+    plan = resolve(access, access.rungs[0], "f32", {"n": 8})
+    made = reference.inputs(access, plan, {"n": 8})
+    idle = plan.__class__(plan.rung, plan.element, plan.defines, plan.buffers, ())
+    assert np.isnan(run(idle, made).outputs["output"]).all()
