@@ -48,8 +48,12 @@ def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE
     options = [f"-D{name}={value}" for name, value in plan.defines.items()]
     module = api.compile(plan.rung.source(), device=device, options=options)
     kernels = {launch.kernel: module[launch.kernel] for launch in plan.launches}
-    outputs = {b.name: np.full(b.bytes, 255, np.uint8).view(NUMPY[b.type]) for b in plan.buffers if b.role == "output"}
-    counts: Counter[str] = Counter({metric: 0 for metric in METRICS})
+    outputs: dict[str, Array] = {
+        buffer.name: np.frombuffer(bytearray(_start(buffer, inputs)), NUMPY[buffer.type])
+        for buffer in plan.buffers
+        if buffer.role == "output"
+    }
+    counts: Counter[str] = Counter(dict.fromkeys(METRICS, 0))
     records: list[LaunchRecord] = []
     if not kernels:
         return Outcome(outputs, counts, ())
