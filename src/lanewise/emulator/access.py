@@ -285,6 +285,16 @@ count:
 out:
   ret <32 x i64> %host
 }}
+; Take one execution's static wavefronts off: a dynamic count follows.
+define internal void @lw_undo_static(ptr %c, i64 %v, i64 %ideal) noinline nounwind {{
+  %p = getelementptr i64, ptr %c, i64 {SITE_WAVEFRONTS}
+  %o = load <2 x i64>, ptr %p, align 8
+  %a = insertelement <2 x i64> poison, i64 %v, i32 0
+  %b = insertelement <2 x i64> %a, i64 %ideal, i32 1
+  %n = sub <2 x i64> %o, %b
+  store <2 x i64> %n, ptr %p, align 8
+  ret void
+}}
 define internal void @lw_count_shared(ptr %c, <32 x i32> %o, i32 %m, i32 %bytes, i1 %load) noinline nounwind {{
 entry:
   %v = call i32 @lw_wavefronts(<32 x i32> %o, i32 %m, i32 %bytes, i1 %load)
@@ -520,6 +530,20 @@ tworows:
   %ww = shufflevector <16 x {element}> %w1, <16 x {element}> %w2, <32 x i32> {lane_vector("i32", range(32))}
   ret <32 x {element}> %ww
 gather:
+  %dist = sub <32 x i64> %a, %afv
+  %short = trunc <32 x i64> %dist to <32 x i32>
+  %back = sext <32 x i32> %short to <32 x i64>
+  %fit = icmp eq <32 x i64> %back, %dist
+  %fitm = bitcast <32 x i1> %fit to i32
+  %fitm1 = or i32 %fitm, %nm
+  %near = icmp eq i32 %fitm1, -1
+  br i1 %near, label %nearby, label %far
+nearby:
+  %bp = inttoptr i64 %af to ptr
+  %np = getelementptr i8, ptr %bp, <32 x i32> %short
+  %nv = call <32 x {element}> @llvm.masked.gather.{suffix}.v32p0(<32 x ptr> align 1 %np, <32 x i1> %mv, <32 x {element}> zeroinitializer)
+  ret <32 x {element}> %nv
+far:
   %pv = inttoptr <32 x i64> %a to <32 x ptr>
   %gv = call <32 x {element}> @llvm.masked.gather.{suffix}.v32p0(<32 x ptr> align 1 %pv, <32 x i1> %mv, <32 x {element}> zeroinitializer)
   ret <32 x {element}> %gv
@@ -564,6 +588,22 @@ contiguous:
   call void @llvm.masked.store.{suffix}.p0(<32 x {element}> %v, ptr align 1 %cp, <32 x i1> %mv)
   ret void
 scatter:
+  %i2 = insertelement <32 x i64> poison, i64 %af, i32 0
+  %afv = shufflevector <32 x i64> %i2, <32 x i64> poison, <32 x i32> zeroinitializer
+  %dist = sub <32 x i64> %a, %afv
+  %short = trunc <32 x i64> %dist to <32 x i32>
+  %back = sext <32 x i32> %short to <32 x i64>
+  %fit = icmp eq <32 x i64> %back, %dist
+  %fitm = bitcast <32 x i1> %fit to i32
+  %fitm1 = or i32 %fitm, %nm
+  %near = icmp eq i32 %fitm1, -1
+  br i1 %near, label %nearby, label %far
+nearby:
+  %bp = inttoptr i64 %af to ptr
+  %np = getelementptr i8, ptr %bp, <32 x i32> %short
+  call void @llvm.masked.scatter.{suffix}.v32p0(<32 x {element}> %v, <32 x ptr> align 1 %np, <32 x i1> %mv)
+  ret void
+far:
   %pv = inttoptr <32 x i64> %a to <32 x ptr>
   call void @llvm.masked.scatter.{suffix}.v32p0(<32 x {element}> %v, <32 x ptr> align 1 %pv, <32 x i1> %mv)
   ret void
@@ -572,6 +612,61 @@ declare void @llvm.masked.store.{suffix}.p0(<32 x {element}>, ptr, <32 x i1>)
 declare void @llvm.masked.scatter.{suffix}.v32p0(<32 x {element}>, <32 x ptr>, <32 x i1>)
 """
     return name, text
+
+
+def slow_ways(element: str) -> str:
+    """`lw_slow_load_*` and `lw_slow_store_*` for an element type: touch, then move each component through %buffer."""
+    size = int(element[1:]) // 8
+    vector = f"<32 x {element}>"
+    text = ""
+    for where, address, place, tail in (
+        ("global", "<32 x i64> %a", "ptr %k", ""),
+        ("shared", "<32 x i32> %a", "ptr %shared", ", i64 %sw, i64 %si"),
+    ):
+        for name, is_load in (("load", "true"), ("store", "false")):
+            head = f"{address}, i32 %m, i32 %bytes, i32 %site, i32 %count, ptr %buffer{tail}"
+            if where == "global":
+                touch = (
+                    "  call void @lw_touch_global(ptr %x, ptr %w, ptr %c, ptr %k, <32 x i64> %a, i32 %m, i32 %bytes, "
+                    "i32 %site)\n  br label %loop\n"
+                )
+                host = "%a"
+            else:
+                touch = (
+                    "  call void @lw_undo_static(ptr %c, i64 %sw, i64 %si)\n"
+                    "  %host = call <32 x i64> @lw_touch_shared(ptr %x, ptr %w, ptr %c, ptr %shared, <32 x i32> %a, "
+                    f"i32 %m, i32 %bytes, i32 %site, i1 {is_load})\n  br label %loop\n"
+                )
+                host = "%host"
+            if name == "load":
+                move = (
+                    f"  %v = call {vector} @lw_gather_{element}(<32 x i64> %at, i32 %m)\n"
+                    f"  store {vector} %v, ptr %p, align 16\n"
+                )
+            else:
+                move = (
+                    f"  %v = load {vector}, ptr %p, align 16\n"
+                    f"  call void @lw_scatter_{element}(<32 x i64> %at, {vector} %v, i32 %m)\n"
+                )
+            text += f"""
+define internal void @lw_slow_{name}_{element}_{where}(ptr %x, ptr %w, ptr %c, {place}, {head}) noinline nounwind cold {{
+entry:
+{touch}loop:
+  %i = phi i32 [ 0, %entry ], [ %i1, %loop ]
+  %i64 = zext i32 %i to i64
+  %skip = mul i64 %i64, {size}
+  %s0 = insertelement <32 x i64> poison, i64 %skip, i32 0
+  %s = shufflevector <32 x i64> %s0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %at = add <32 x i64> {host}, %s
+  %p = getelementptr {vector}, ptr %buffer, i64 %i64
+{move}  %i1 = add i32 %i, 1
+  %more = icmp ult i32 %i1, %count
+  br i1 %more, label %loop, label %out
+out:
+  ret void
+}}
+"""
+    return text
 
 
 def definitions() -> str:

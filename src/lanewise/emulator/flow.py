@@ -21,6 +21,7 @@ from lanewise.ptx.syntax import (
     OperandList,
     PairOperand,
     Register,
+    SubWord,
     Symbol,
     TensorAddress,
     VectorOperand,
@@ -66,6 +67,8 @@ def registers_in(operand: Operand) -> Iterable[str]:
         case PairOperand(first, second):
             yield from registers_in(first)
             yield from registers_in(second)
+        case SubWord(register, _):
+            yield register.name
         case Negated(inner, _):
             yield from registers_in(inner)
         case TensorAddress(base, coordinates):

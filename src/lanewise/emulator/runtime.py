@@ -20,7 +20,7 @@ def text() -> str:
     """The module's text. `@lw_kernel`, which the scheduler calls, is each kernel's own."""
     parts = [scheduler.definitions(), access.definitions()]
     for element in _ELEMENTS:
-        parts += [access.gather(element)[1], access.scatter(element)[1]]
+        parts += [access.gather(element)[1], access.scatter(element)[1], access.slow_ways(element)]
     parts += counting.definitions().values()
     return merge(parts, ["declare void @lw_kernel(ptr, ptr)", *_intrinsics()]).replace("define internal ", "define ")
 

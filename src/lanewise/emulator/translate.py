@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lanewise.emulator import quantity as q
-from lanewise.emulator.analysis import CARRY, Analysis, analyse, spec_of
+from lanewise.emulator import shared_groups
+from lanewise.emulator.analysis import CARRY, Analysis, analyse, spec_of, written_and_read
 from lanewise.emulator.flow import BasicBlock, bit_indices, is_sync
 from lanewise.emulator.ir import Elementwise, Emitter, Value, bits_of
 from lanewise.emulator.kinds import UNIFORM, VARYING, Kind, LaneShape, Tag, narrowed, transfer, wrap
-from lanewise.emulator.layout import BLOCK_COUNTERS, BLOCK_DIVERGENT, SITE_COUNTERS, Warp, Worker
-from lanewise.emulator.lowering import resolve
+from lanewise.emulator.layout import BLOCK_COUNTERS, BLOCK_DIVERGENT, SITE_COUNTERS, Launch, Warp, Worker
+from lanewise.emulator.lowering import resolve, shared
 from lanewise.emulator.quantity import Quantity
+from lanewise.emulator.shared_groups import SharedGroup
 from lanewise.emulator.unit import SiteInfo, Unit
 from lanewise.ptx import function_register_type
 from lanewise.ptx.syntax import (
@@ -32,6 +34,7 @@ from lanewise.ptx.syntax import (
     Register,
     Sink,
     Special,
+    SubWord,
     Symbol,
     VectorOperand,
 )
@@ -63,6 +66,8 @@ class FunctionTranslator:
         self.current = Instruction("", (), ())
         self.active = ""  # text of the i32 mask of the lanes that run
         self.active_lanes = ""  # the same as <32 x i1>
+        self.groups: dict[int, SharedGroup] = {}
+        self.checked: bool | None = None  # which of two translations of a block this is; None: there is only one
         self._edges: dict[str, str] = {}  # per block: values derived from the active mask
         waits = {f for w in self.analysis.waiting for f in bit_indices(w.anywhere)}
         for b in self.analysis.divergent:
@@ -99,10 +104,12 @@ class FunctionTranslator:
             for part, kind_type in self._parts(name, kind):
                 out.line(f"{part} = alloca {kind_type}")
                 out.line(f"store {kind_type} {'false' if kind_type == 'i1' else 'zeroinitializer'}, ptr {part}")
-        out.line("%scratch = alloca <32 x i64>, align 64")
+        out.line("%scratch = alloca [8 x <32 x i64>], align 64")
         out.line("%callers = alloca i32")
         out.line("%launchp = getelementptr i8, ptr %w, i64 0")
         out.line("%launch = load ptr, ptr %launchp")
+        out.line(f"%limitp = getelementptr i8, ptr %launch, i64 {Launch.SHARED_BYTES}")
+        out.line("%limit = load i64, ptr %limitp")
         self.fuel = f"i8, ptr %w, i64 {Worker.FUEL}"
         out.line("br label %B0")
 
@@ -141,6 +148,7 @@ class FunctionTranslator:
     def _block(self, block: BasicBlock) -> None:
         out = self.out
         self.block = block
+        self.groups = shared_groups.find(block, self.analysis.kinds.get, lambda ins: written_and_read(ins)[0])
         out.label(f"B{block.index}")
         waiting = self.analysis.waiting[block.index]
         if block.index in self.analysis.parkable and waiting.anywhere:
@@ -156,6 +164,28 @@ class FunctionTranslator:
             self._burn_fuel()
         if block.index in self.analysis.spins:
             self.call_out("lw_yield")
+        early = {id(g): g for g in self.groups.values() if g.early}.values()
+        if sum(group.members for group in early) < 2:
+            self._body(block)
+            return
+        for group in early:
+            shared.check(self, group)
+        holds = "true"
+        for group in early:
+            holds = out.let(f"and i1 {holds}, {group.flag}")
+        fast, slow = out.fresh_label("checked"), out.fresh_label("unchecked")
+        out.line(f"br i1 {holds}, label %{fast}, label %{slow}, !prof !2")
+        edges, active, lanes = dict(self._edges), self.active, self.active_lanes
+        for self.checked, label in ((True, fast), (False, slow)):
+            self._edges, self.active, self.active_lanes = dict(edges), active, lanes
+            for group in self.groups.values():
+                if not group.early:
+                    group.flag = ""
+            out.label(label)
+            self._body(block)
+        self.checked = None
+
+    def _body(self, block: BasicBlock) -> None:
         for instruction in block.instructions:
             if instruction.opcode in ("bra", "brx", "ret", "exit"):
                 self._terminate(block, instruction)
@@ -194,6 +224,13 @@ class FunctionTranslator:
         else:
             text = out.let(f"icmp eq i32 {self.active}, -1")
         self._edges[name] = text
+        return text
+
+    def edge_here(self, name: str) -> str:
+        """As `edge`, for code that does not dominate the rest of the block: not remembered unless it was already."""
+        known = dict(self._edges)
+        text = self.edge(name)
+        self._edges = known
         return text
 
     def _burn_fuel(self) -> None:
@@ -543,9 +580,10 @@ class FunctionTranslator:
                     )
                 ones = "splat (i1 true)" if element == "i1" else f"splat ({element} -1)"
                 return q.varying(self.out.let(f"xor <32 x {element}> {self.vector(got)}, {ones}"), element)
-            case Negated(inner, "-"):
-                got = self.operand(inner, ptx_type)
-                return q.varying(self.out.let(f"sub <32 x {element}> zeroinitializer, {self.vector(got)}"), element)
+            case Negated(inner, "-"):  # vmad: the lowering itself negates
+                return self.operand(inner, ptx_type)
+            case SubWord(register, _):  # video instructions: the lowering picks the part
+                return self.operand(register, ptx_type)
             case Sink():
                 return q.uniform("0" if element != "i1" else "false", element)
             case _:
@@ -589,6 +627,8 @@ class FunctionTranslator:
         """Store a result in a destination register, for the lanes the instruction acts on."""
         if isinstance(operand, Sink):
             return
+        if isinstance(operand, SubWord):
+            operand = operand.register
         assert isinstance(operand, Register), operand
         self.write_register(operand.name, value, instruction, signed=signed)
 

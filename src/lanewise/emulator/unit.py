@@ -82,6 +82,7 @@ class Unit:
         self.definitions: dict[str, str] = {}
         self.declarations: set[str] = set()
         self.sites: list[SiteInfo] = []
+        self._sites: dict[int, SiteInfo] = {}  # by id of the instruction: blocks may be translated twice
         self.blocks: list[BlockInfo] = []
         self.functions = reachable(program, kernel)
         self.frames = {id(f): _frame(f) for f in self.functions}
@@ -152,6 +153,9 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
         array: str | None,
     ) -> SiteInfo:
         """A site; a generic one takes three numbers, for global, shared and local lanes."""
+        key = id(instruction)
+        if key in self._sites:
+            return self._sites[key]
         module = self.program.module_of(function)
 
         def make(where: Space) -> SiteInfo:
@@ -163,9 +167,9 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
             self.sites.append(site)
             return site
 
+        first = self._sites[key] = make(Space.GLOBAL if space == Space.GENERIC else space)
         if space != Space.GENERIC:
-            return make(space)
-        first = make(Space.GLOBAL)
+            return first
         make(Space.SHARED)
         make(Space.LOCAL)
         return first

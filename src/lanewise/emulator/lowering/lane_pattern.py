@@ -16,7 +16,7 @@ from lanewise.emulator import quantity as q
 from lanewise.emulator.access import lane_vector
 from lanewise.emulator.counting import PATTERN_CODES
 from lanewise.emulator.kinds import Lanes, Tag
-from lanewise.emulator.layout import SITE_PATTERNS, SITE_SECTORS, SITE_STRIDE, Launch
+from lanewise.emulator.layout import SITE_PATTERNS, SITE_SECTORS, SITE_STRIDE
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.unit import SiteInfo
 from lanewise.hardware import banks, coalescing
@@ -30,7 +30,7 @@ FULL = 0xFFFFFFFF
 MAX_GROUPS = 4  # groups of lanes that are loaded one by one
 MAX_SPAN = 1024  # bytes that one vector load may take in
 FEW = 4  # distinct addresses that are loaded as scalars
-_CODES = {pattern: code for code, pattern in PATTERN_CODES.items()}
+CODES = {pattern: code for code, pattern in PATTERN_CODES.items()}
 _ZERO = (0,) * 32
 
 
@@ -112,6 +112,9 @@ def begin(t: FunctionTranslator, space: Space, address: Quantity, made: Plan, by
         ok = out.let(f"and i1 {ok}, {out.let(f'icmp eq i64 {low_bits}, 0')}")
     if made.pattern:
         ok = out.let(f"and i1 {ok}, {_apart(t, made, step, bytes_)}")
+        # All lanes within 32-bit distances of the first.
+        near = out.let(f"icmp ult i64 {out.let(f'sub i64 {last}, {first}')}, {1 << 30}")
+        ok = out.let(f"and i1 {ok}, {near}")
     out.line(f"br i1 {ok}, label %{fast}, label %{slow}, !prof !2")
     out.label(fast)
     site.on_from_block = True
@@ -173,8 +176,7 @@ def _range(t: FunctionTranslator, low: str, high: str, *, signed: bool) -> list[
 def _inside(t: FunctionTranslator, space: Space, first: str, last: str, bytes_: int, site: SiteInfo) -> list[str]:
     out = t.out
     if space == Space.SHARED:
-        limit = t.load_field(Launch.SHARED_BYTES, "i64", "%launch")
-        return [out.let(f"icmp sle i64 {out.let(f'add i64 {last}, {bytes_}')}, {limit}")]
+        return [out.let(f"icmp sle i64 {out.let(f'add i64 {last}, {bytes_}')}, %limit")]
     _, cache = t.site_pointers(site)
     low = out.let(f"load i64, ptr {cache}")
     starts = out.let(f"load i64, ptr {out.let(f'getelementptr i64, ptr {cache}, i64 1')}")
@@ -243,10 +245,10 @@ def _note_pattern(t: FunctionTranslator, made: Plan, step: str, bytes_: int, sit
     assert pattern is not None
     even = _even_step(made) if made.pattern else 0
     if even and patterns.classify(_places(made, even), FULL, bytes_) != (pattern, stride):
-        _note_at_run_time(t, made, step, even, _CODES[pattern], bytes_, site)
+        _note_at_run_time(t, made, step, even, CODES[pattern], bytes_, site)
         return
-    site.static_pattern |= 1 << _CODES[pattern]
-    if stride is None or _CODES[pattern] != 3:
+    site.static_pattern |= 1 << CODES[pattern]
+    if stride is None or CODES[pattern] != 3:
         return
     if not made.pattern:
         site.static_stride = stride
@@ -374,7 +376,7 @@ def _gather_at(t: FunctionTranslator, space: Space, base: str, addresses: Lanes,
     """One element for each lane at base plus a constant."""
     out = t.out
     pointer = _pointer(t, space, base, 0)
-    pointers = out.let(f"getelementptr i8, ptr {pointer}, <32 x i64> {q.lane_constants('i64', addresses)}")
+    pointers = out.let(f"getelementptr i8, ptr {pointer}, <32 x i32> {q.lane_constants('i32', addresses)}")
     return _gather_pointers(t, pointers, element)
 
 
@@ -395,12 +397,11 @@ def _lane_pointers(t: FunctionTranslator, space: Space, made: Plan, bases: list[
     second = made.groups[1][0]
     apart = out.let(f"sub i64 {bases[1]}, {bases[0]}")
     step = apart if second - first == 1 else out.let(f"sdiv exact i64 {apart}, {second - first}")
+    short = q.splat(out, "i32", out.let(f"trunc i64 {step} to i32"))
     relative = tuple(r + skip for r in made.relative)
-    scaled = out.let(
-        f"mul <32 x i64> {q.splat(out, 'i64', step)}, {q.lane_constants('i64', tuple(p - first for p in made.pattern))}"
-    )
-    offsets = out.let(f"add <32 x i64> {scaled}, {q.lane_constants('i64', relative)}")
-    return out.let(f"getelementptr i8, ptr {_pointer(t, space, bases[0], 0)}, <32 x i64> {offsets}")
+    scaled = out.let(f"mul <32 x i32> {short}, {q.lane_constants('i32', tuple(p - first for p in made.pattern))}")
+    offsets = out.let(f"add <32 x i32> {scaled}, {q.lane_constants('i32', relative)}")
+    return out.let(f"getelementptr i8, ptr {_pointer(t, space, bases[0], 0)}, <32 x i32> {offsets}")
 
 
 def _gather(t: FunctionTranslator, space: Space, made: Plan, bases: list[str], element: str, skip: int) -> str:
@@ -443,7 +444,7 @@ def _store_group(
         for part, value in enumerate(values):
             addresses = tuple(places.get(n, low) + part * size for n in range(32))
             pointers = out.let(
-                f"getelementptr i8, ptr {_pointer(t, space, base, 0)}, <32 x i64> {q.lane_constants('i64', addresses)}"
+                f"getelementptr i8, ptr {_pointer(t, space, base, 0)}, <32 x i32> {q.lane_constants('i32', addresses)}"
             )
             _scatter_pointers(t, pointers, element, value, mask)
         return

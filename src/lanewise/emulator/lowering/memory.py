@@ -15,12 +15,10 @@ from lanewise.emulator.layout import (
     LOCAL_WINDOW,
     SHARED_WINDOW,
     SITE_SECTORS,
-    SITE_WAVEFRONTS,
     WINDOW_BYTES,
-    Launch,
     Warp,
 )
-from lanewise.emulator.lowering import lane_pattern
+from lanewise.emulator.lowering import lane_pattern, shared, slow
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.unit import SiteInfo
 from lanewise.ptx.syntax import (
@@ -45,6 +43,11 @@ _SPACES = {
 }
 _PATTERN_BROADCAST, _PATTERN_CONTIGUOUS = 1 << 1, 1 << 2
 _ORDERED = ("volatile", "relaxed", "acquire", "release", "mmio")
+
+
+def memory_offset(address: Operand) -> int:
+    """The constant of `[base+constant]`."""
+    return address.offset if isinstance(address, Address) else 0
 
 
 def space_of(ins: Instruction) -> Space:
@@ -104,7 +107,11 @@ def load(t: FunctionTranslator, ins: Instruction) -> None:
     site = t.new_site(ins, space, AccessKind.LOAD, TYPE_BITS[ins.type] * count, array_name(t, ins.operands[1]))
     if ins.has(*_ORDERED):
         t.out.line('fence syncscope("singlethread") seq_cst')
-    values = _values(t, ins, space, address, element, count, site)
+    group = t.groups.get(id(ins))
+    if group is not None:
+        values = shared.load(t, group, address, memory_offset(ins.operands[1]), element, count, site)
+    else:
+        values = _values(t, ins, space, address, element, count, site)
     if ins.has("acquire", "volatile"):
         t.out.line('fence syncscope("singlethread") seq_cst')
     signed = ins.type.startswith("s")
@@ -157,22 +164,12 @@ def _load_plan(
     bytes_ = int(element[1:]) // 8 * count
     way = lane_pattern.begin(t, space, address, made, bytes_, site, AccessKind.LOAD)
     fast = lane_pattern.load(t, space, made, way.bases, element, count)
-    fast_end = _end_block(t, way.join)
+    fast_end = slow.end_block(t, way.join)
     out.label(way.slow)
-    slow_values = _slow_load(t, space, address, element, count, site)
-    slow_end = _end_block(t, way.join)
+    slow_values = slow.load(t, space, address, element, count, site)
+    slow_end = slow.end_block(t, way.join)
     out.label(way.join)
-    return _joined(t, element, fast, fast_end, slow_values, slow_end)
-
-
-def _joined(
-    t: FunctionTranslator, element: str, fast: list[str], fast_end: str, slow: list[Quantity], slow_end: str
-) -> list[Quantity]:
-    """The values of both ways, after the join."""
-    return [
-        q.varying(t.out.let(f"phi <32 x {element}> [ {a}, %{fast_end} ], [ {b.text}, %{slow_end} ]"), element)
-        for a, b in zip(fast, slow, strict=True)
-    ]
+    return slow.joined(t, element, fast, fast_end, slow_values, slow_end)
 
 
 def _gather(t: FunctionTranslator, host: str, mask: str, element: str, count: int) -> list[Quantity]:
@@ -227,8 +224,7 @@ def _check_uniform(t: FunctionTranslator, space: Space, address: Quantity, bytes
     good, slow = out.fresh_label("ok"), out.fresh_label("slow")
     if space == Space.SHARED:
         wide = out.let(f"zext i32 {address.text} to i64")
-        limit = t.load_field(Launch.SHARED_BYTES, "i64", "%launch")
-        inside = out.let(f"icmp ule i64 {out.let(f'add i64 {wide}, {bytes_}')}, {limit}")
+        inside = out.let(f"icmp ule i64 {out.let(f'add i64 {wide}, {bytes_}')}, %limit")
         aligned = out.let(f"icmp eq i64 {out.let(f'and i64 {wide}, {bytes_ - 1}')}, 0")
         out.line(f"br i1 {out.let(f'and i1 {inside}, {aligned}')}, label %{good}, label %{slow}, !prof !2")
         out.label(slow)
@@ -268,32 +264,7 @@ def _uniform_cost(t: FunctionTranslator, space: Space, address: Quantity, bytes_
         site.static_wavefronts = site.static_wavefronts_ideal = 1
     else:
         site.static_wavefronts = site.static_wavefronts_ideal = 2
-        _correct_partial(t, address, bytes_, site)
-
-
-def _correct_partial(t: FunctionTranslator, address: Quantity, bytes_: int, site: SiteInfo) -> None:
-    """Where not all 32 lanes run, replace the static cost by the true one."""
-    out = t.out
-    some, done = out.fresh_label("some"), out.fresh_label("done")
-    out.line(f"br i1 {t.edge('full')}, label %{done}, label %{some}, !prof !2")
-    out.label(some)
-    counters, _ = t.site_pointers(site)
-    _undo_static(t, counters, site)
-    out.line(
-        f"call void @lw_count_shared(ptr {counters}, <32 x i32> {t.vector(address)}, i32 {t.active}, "
-        f"i32 {bytes_}, i1 true)"
-    )
-    out.line(f"br label %{done}")
-    out.label(done)
-
-
-def _undo_static(t: FunctionTranslator, counters: str, site: SiteInfo) -> None:
-    """Take one execution's static wavefronts off: a dynamic count follows."""
-    pointer = t.out.let(f"getelementptr i64, ptr {counters}, i64 {SITE_WAVEFRONTS}")
-    old = t.out.let(f"load <2 x i64>, ptr {pointer}, align 8")
-    cost = f"<i64 {site.static_wavefronts}, i64 {site.static_wavefronts_ideal}>"
-    less = t.out.let(f"sub <2 x i64> {old}, {cost}")
-    t.out.line(f"store <2 x i64> {less}, ptr {pointer}, align 8")
+        slow.correct_partial(t, address, bytes_, site)
 
 
 def _load_uniform(
@@ -339,8 +310,7 @@ def _run(
             for w in (wide_first, wide_last)
         )
     if space == Space.SHARED:
-        limit = t.load_field(Launch.SHARED_BYTES, "i64", "%launch")
-        inside = out.let(f"icmp ule i64 {out.let(f'add i64 {wide_last}, {bytes_}')}, {limit}")
+        inside = out.let(f"icmp ule i64 {out.let(f'add i64 {wide_last}, {bytes_}')}, %limit")
     else:
         _, cache = t.site_pointers(site)
         low = out.let(f"load i64, ptr {cache}")
@@ -392,16 +362,9 @@ def _load_run(
     out = t.out
     bytes_ = int(element[1:]) // 8
     need_full = count > 1 or (space == Space.SHARED and bytes_ > 4)
-    pointer, slow, join = _run(t, space, address, bytes_ * count, site, need_full=need_full)
+    pointer, slow_way, join = _run(t, space, address, bytes_ * count, site, need_full=need_full)
     if count == 1:
-        suffix = f"v32{element}"
-        out.declare(f"declare <32 x {element}> @llvm.masked.load.{suffix}.p0(ptr, <32 x i1>, <32 x {element}>)")
-        fast = [
-            out.let(
-                f"call <32 x {element}> @llvm.masked.load.{suffix}.p0(ptr align {bytes_} {pointer}, <32 x i1> "
-                f"{t.active_lanes}, <32 x {element}> zeroinitializer)"
-            )
-        ]
+        fast = [slow.masked_load(t, pointer, element)]
     else:
         whole = out.let(f"load <{32 * count} x {element}>, ptr {pointer}, align {bytes_}")
         fast = []
@@ -409,39 +372,12 @@ def _load_run(
             picks = ", ".join(f"i32 {lane * count + part}" for lane in range(32))
             kind = f"<{32 * count} x {element}>"
             fast.append(out.let(f"shufflevector {kind} {whole}, {kind} poison, <32 x i32> <{picks}>"))
-    fast_end = _end_block(t, join)
-    out.label(slow)
-    slow_values = _slow_load(t, space, address, element, count, site)
-    slow_end = _end_block(t, join)
+    fast_end = slow.end_block(t, join)
+    out.label(slow_way)
+    slow_values = slow.load(t, space, address, element, count, site)
+    slow_end = slow.end_block(t, join)
     out.label(join)
-    return _joined(t, element, fast, fast_end, slow_values, slow_end)
-
-
-def _end_block(t: FunctionTranslator, join: str) -> str:
-    """Close the current LLVM block with a jump to `join`; returns the label of the block that jumps."""
-    here = t.out.fresh_label("end")
-    t.out.line(f"br label %{here}")
-    t.out.label(here)
-    t.out.line(f"br label %{join}")
-    return here
-
-
-def _slow_load(
-    t: FunctionTranslator, space: Space, address: Quantity, element: str, count: int, site: SiteInfo
-) -> list[Quantity]:
-    host = _slow_touch(t, space, address, int(element[1:]) // 8 * count, site, is_load=True)
-    return _gather(t, host, t.active, element, count)
-
-
-def _slow_touch(
-    t: FunctionTranslator, space: Space, address: Quantity, bytes_: int, site: SiteInfo, *, is_load: bool
-) -> str:
-    if space == Space.SHARED:
-        counters, _ = t.site_pointers(site)
-        _undo_static(t, counters, site)
-    plain = Instruction("ld", (), ())
-    host, _ = touch(t, plain, space, address, bytes_, site, is_load=is_load, mask=t.active)
-    return host
+    return slow.joined(t, element, fast, fast_end, slow_values, slow_end)
 
 
 # ---------------------------------------------------------------------- stores
@@ -458,16 +394,18 @@ def store(t: FunctionTranslator, ins: Instruction) -> None:
     if ordered:
         t.out.line('fence syncscope("singlethread") seq_cst')
     bytes_ = int(element[1:]) // 8
+    group = t.groups.get(id(ins))
     made = lane_pattern.plan(address) if ins.guard is None and space in (Space.GLOBAL, Space.SHARED) else None
-    if _is_run(address, made, bytes_ * count):
+    if group is not None:
+        shared.store(t, group, address, memory_offset(ins.operands[0]), element, sources, site)
+    elif _is_run(address, made, bytes_ * count):
         _store_run(t, space, address, element, sources, site)
     elif made is not None and lane_pattern.usable(made, space, bytes_ * count):
         way = lane_pattern.begin(t, space, address, made, bytes_ * count, site, AccessKind.STORE)
         lane_pattern.store(t, space, made, way.bases, element, [t.vector(source) for source in sources])
         t.out.line(f"br label %{way.join}")
         t.out.label(way.slow)
-        host = _slow_touch(t, space, address, bytes_ * count, site, is_load=False)
-        _scatter(t, host, t.active, element, sources)
+        slow.store(t, space, address, element, [t.vector(source) for source in sources], site)
         t.out.line(f"br label %{way.join}")
         t.out.label(way.join)
     else:
@@ -492,14 +430,9 @@ def _store_run(
     bytes_ = int(element[1:]) // 8
     vectors = [t.vector(source) for source in sources]
     need_full = count > 1 or (space == Space.SHARED and bytes_ > 4)
-    pointer, slow, join = _run(t, space, address, bytes_ * count, site, need_full=need_full)
+    pointer, slow_way, join = _run(t, space, address, bytes_ * count, site, need_full=need_full)
     if count == 1:
-        suffix = f"v32{element}"
-        out.declare(f"declare void @llvm.masked.store.{suffix}.p0(<32 x {element}>, ptr, <32 x i1>)")
-        out.line(
-            f"call void @llvm.masked.store.{suffix}.p0(<32 x {element}> {vectors[0]}, ptr align {bytes_} {pointer}, "
-            f"<32 x i1> {t.active_lanes})"
-        )
+        slow.masked_store(t, pointer, element, vectors[0])
     else:
         whole, lanes = vectors[0], 32
         parts = vectors
@@ -517,9 +450,8 @@ def _store_run(
         mixed = out.let(f"shufflevector {kind} {whole}, {kind} poison, <{lanes} x i32> <{order}>")
         out.line(f"store {kind} {mixed}, ptr {pointer}, align {bytes_}")
     out.line(f"br label %{join}")
-    out.label(slow)
-    host = _slow_touch(t, space, address, bytes_ * count, site, is_load=False)
-    _scatter(t, host, t.active, element, sources)
+    out.label(slow_way)
+    slow.store(t, space, address, element, vectors, site)
     out.line(f"br label %{join}")
     out.label(join)
 
