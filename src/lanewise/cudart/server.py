@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from lanewise.cudart.backend import Backend
+from lanewise.cudart.host_memory import available_bytes
 from lanewise.cudart.protocol import LARGEST, REPLY, REQUEST, Op, receive
 from lanewise.cudart.session import Session, Shared
 from lanewise.emulator.memory import DeviceMemory
@@ -30,7 +31,7 @@ class Server:
                 "device memory cannot be shared with another process here, and whole programs need that",
                 next_step="run on Linux, with at least 2^47 bytes of addresses free (no ulimit -v)",
             )
-        self.shared = Shared(backend, memory)
+        self.shared = Shared(backend, memory, available_bytes())
         memory.describe = self.shared.call_sites.describe
         self._sessions: list[tuple[Session, socket.socket, threading.Thread]] = []
         self._directory = Path(_private_directory())

@@ -39,6 +39,7 @@ class Shared:
 
     backend: Backend
     memory: DeviceMemory
+    host_limit: int | None = None  # bytes of live allocations that this machine can back
     lock: threading.RLock = field(default_factory=threading.RLock)
     call_sites: CallSites = field(default_factory=CallSites)
     processes: int = 0
@@ -137,6 +138,10 @@ class Session:
         """size, kind, file and address of the call -> address, id"""
         size, kind = fields.u64(), AllocationKind(fields.u64())
         site = CallSite(fields.text(), fields.u64(), fields.u64())
+        limit = self._shared.host_limit
+        if limit is not None and self._memory.allocated + size > limit:
+            self._report_host_limit(size, limit)
+            raise Refused(CudaError.MEMORY_ALLOCATION)
         made = self._memory.allocate(size, kind=kind.name.lower())
         self._allocations.add(made.base)
         self._shared.call_sites.add(made.id, site)
@@ -161,7 +166,10 @@ class Session:
 
     def _memory_info(self, fields: Fields, thread: int) -> Reply:
         """nothing -> free, total"""
-        return Reply(encode(self._memory.capacity - self._memory.used, self._memory.capacity))
+        free = self._memory.capacity - self._memory.used
+        if self._shared.host_limit is not None:
+            free = max(0, min(free, self._shared.host_limit - self._memory.allocated))
+        return Reply(encode(free, self._memory.capacity))
 
     def _load(self, fields: Fields, thread: int) -> Reply:
         """linked, number of images, images, number of managed variables, names -> program"""
@@ -283,6 +291,17 @@ class Session:
         return Reply()
 
     # --- inside
+    def _report_host_limit(self, size: int, limit: int) -> None:
+        finding = Finding(
+            "memory",
+            Severity.ERROR,
+            f"{size:,} bytes of device memory were refused: {self._memory.allocated:,} are allocated, and this machine "
+            f"has room for {limit:,}",
+            next_step="use smaller sizes, or a machine with more memory",
+        )
+        if not any(other.check == "memory" for other in self._shared.findings):
+            self._shared.findings.append(finding)
+
     def _report_refusal(self, function: FunctionInfo, error: CudaError, reason: str) -> None:
         finding = Finding(
             "launch",

@@ -64,6 +64,7 @@ class DeviceMemory:
         self._freed_begins: list[int] = []  # sorted keys of _freed
         self._freed_order: deque[int] = deque()
         self._used = 0
+        self._allocated = 0
         self._generation = 0
         self._table: npt.NDArray[np.uint64] | None = None
         self._table_generation = -1
@@ -88,6 +89,11 @@ class DeviceMemory:
     def used(self) -> int:
         """Bytes allocated on the device (managed and pinned memory excluded)."""
         return self._used
+
+    @property
+    def allocated(self) -> int:
+        """Bytes of all live allocations."""
+        return self._allocated
 
     @property
     def generation(self) -> int:
@@ -129,6 +135,7 @@ class DeviceMemory:
             insort(self._begins, begin)
             if kind not in _BEYOND_DEVICE:
                 self._used += size
+            self._allocated += size
             self._generation += 1
             return allocation
 
@@ -140,6 +147,7 @@ class DeviceMemory:
             del self._begins[index]
             if allocation.kind not in _BEYOND_DEVICE:
                 self._used -= allocation.size
+            self._allocated -= allocation.size
             self._clear(allocation, index)
             self._generation += 1
             gone = replace(allocation, freed=True)
