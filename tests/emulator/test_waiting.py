@@ -306,3 +306,21 @@ def test_a_kernel_without_end_meets_the_limit_of_instructions() -> None:
     module = lanewise.compile(SOURCE, limits=Limits(instructions=10**6))
     with pytest.raises(KernelFault, match="limit of 1,000,000 instructions"):
         module["endless_stores"][1, 32](zeros(1))
+
+
+def test_lanes_meet_at_functions_that_hold_barriers() -> None:
+    source = """
+    __device__ __noinline__ void meet(int* o) { __syncthreads(); }
+    __device__ __noinline__ int across(int v) { return __shfl_xor_sync(~0u, v, 1); }
+    __global__ void k(int* o, volatile int* flag) {
+      int t = threadIdx.x;
+      if (t == 32) flag[0] = 7;
+      if (t == 0) while (flag[0] == 0);
+      o[t] = t + 1;
+      meet(o);
+      o[64 + t] = o[t ^ 32] + across(t);
+    }"""
+    for options in ((), ("-G",)):
+        o, t = zeros(128), np.arange(64)
+        lanewise.compile(source, options=options, limits=LIMITS)["k"][1, 64](o, zeros(1))
+        assert np.array_equal(o[64:], (t ^ 32) + 1 + (t ^ 1))

@@ -7,8 +7,9 @@ while others get a new one (it is live at a block where lanes may wait).
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lanewise.emulator import flow
 from lanewise.emulator.flow import FlowGraph, Waiting
@@ -17,6 +18,17 @@ from lanewise.ptx.instructions import InstructionSpec, lookup
 from lanewise.ptx.syntax import Address, Function, Instruction, Operand, Register, Symbol
 
 CARRY = "%%carry"  # the condition code, as a predicate register
+
+
+class Reach(NamedTuple):
+    """What the functions that a call may reach do."""
+
+    reads_others: bool = False  # read what another thread may be about to write
+    barrier: bool = False  # wait for all of the block
+    exchange: bool = False  # wait for lanes of the warp
+
+
+Calls = Callable[[Instruction], Reach]
 
 
 def spec_of(instruction: Instruction) -> InstructionSpec:
@@ -58,28 +70,29 @@ class Analysis:
         return operand_kind(operand, self.kinds.get, self.shape)
 
 
-def analyse(function: Function, shape: LaneShape) -> Analysis:
+def analyse(function: Function, shape: LaneShape, calls: Calls = lambda call: Reach()) -> Analysis:
     """Control flow, kinds and divergence of one function."""
-    meetings: set[int] = set()
+    meetings = {id(i) for i in function.body if isinstance(i, Instruction) and i.opcode == "call" and calls(i).barrier}
     while True:
-        result = _analyse(function, shape, meetings)
+        result = _analyse(function, shape, calls, meetings)
         found = {
             id(instruction)
             for block in result.graph.blocks
             if result.waiting[block.index].anywhere
             for instruction in block.instructions
             if flow.exchanges(instruction)
+            or (instruction.opcode == "call" and result.spins and calls(instruction).exchange)
         }
         if found <= meetings:
             return result
         meetings |= found
 
 
-def _analyse(function: Function, shape: LaneShape, meetings: Set[int]) -> Analysis:
+def _analyse(function: Function, shape: LaneShape, calls: Calls, meetings: Set[int]) -> Analysis:
     """The same, with the exchanges that lanes may come to one after the other as synchronisation points."""
     graph = flow.build(function, written_and_read, meetings)
     result = Analysis(function, shape, graph)
-    result.spins = _spin_heads(graph)
+    result.spins = _spin_heads(graph, calls)
     result.parkable = {b.index for b in graph.blocks if b.is_sync} | result.spins
     while True:
         result.waiting = flow.frontiers(graph, result.divergent.__contains__, result.parkable, result.spins)
@@ -193,35 +206,43 @@ def is_kernel_param(function: Function, address: Address) -> bool:
     return isinstance(address.base, Register)
 
 
-_WAITS = frozenset(("volatile", "relaxed", "acquire"))
+_WAITS = frozenset(("volatile", "relaxed", "acquire", "cv", "cg"))
 
 
-def _spin_heads(graph: FlowGraph) -> set[int]:
-    """Heads of loops that leave on a value another thread may write: volatile, relaxed or acquire loads, atomics."""
+def reads_of_others(instruction: Instruction) -> bool:
+    """Whether an instruction reads what another thread may be about to write."""
+    if instruction.opcode == "ld":
+        return not _WAITS.isdisjoint(instruction.modifiers)
+    return instruction.opcode in ("atom", "mbarrier")
+
+
+def _spin_heads(graph: FlowGraph, calls: Calls) -> set[int]:
+    """Heads of loops that leave on a value another thread may write: volatile, relaxed or acquire loads, atomics, calls
+    of functions with such. Values are followed through registers; local memory and parameters are taken as a whole."""
     heads: set[int] = set()
     for source, head in graph.back_edges:
         body = range(head, source + 1)
+        instructions = [instruction for b in body for instruction in graph.blocks[b].instructions]
+        sleeps = any(i.opcode == "nanosleep" for i in instructions)
+        in_memory = any(i.opcode == "call" and calls(i).reads_others for i in instructions)
         tainted: set[str] = set()
-        sleeps = False
-        for b in body:
-            for instruction in graph.blocks[b].instructions:
-                waits = (instruction.opcode == "ld" and not _WAITS.isdisjoint(instruction.modifiers)) or (
-                    instruction.opcode in ("atom", "mbarrier")
-                )
-                sleeps |= instruction.opcode == "nanosleep"
-                if waits:
-                    tainted |= written_and_read(instruction)[0]
-        if not tainted and not sleeps:
+        for instruction in instructions:
+            if reads_of_others(instruction):
+                tainted |= written_and_read(instruction)[0]
+        if not tainted and not sleeps and not in_memory:
             continue
         grown = True
         while grown:
             grown = False
-            for b in body:
-                for instruction in graph.blocks[b].instructions:
-                    written, read = written_and_read(instruction)
-                    if read & tainted and not written <= tainted:
-                        tainted |= written
-                        grown = True
+            for instruction in instructions:
+                written, read = written_and_read(instruction)
+                private = not {"global", "shared", "const"} & {m.split("::")[0] for m in instruction.modifiers}
+                if private and instruction.opcode == "st" and read & tainted and not in_memory:
+                    in_memory = grown = True
+                reads = read & tainted or (private and instruction.opcode == "ld" and in_memory)
+                if reads and not written <= tainted:
+                    tainted |= written
+                    grown = True
         for b in body:
             last = graph.blocks[b].instructions[-1:]
             leaves = any(t not in body for t in graph.blocks[b].successors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lanewise.demangle import demangle
 from lanewise.emulator.compile import KernelInfo
 from lanewise.emulator.launch import Dim, FaultReport
 from lanewise.emulator.layout import Fault
@@ -97,7 +98,7 @@ def _access(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Dev
     site = info.sites[report.site]
     address = report.addresses[lanes[0]]
     what = f"{_KINDS[site.kind]} of {report.size} byte{'s' if report.size > 1 else ''}"
-    named = f" {site.array!r}" if site.array else ""
+    named = f" {demangle(site.array)!r}" if site.array else ""
     if report.code == Fault.MISALIGNED:
         return (
             "misaligned",
@@ -108,16 +109,24 @@ def _access(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Dev
     if report.code == Fault.SHARED_BOUNDS:
         return "bounds", f"out-of-bounds {what} in shared memory{named}", (_shared_evidence(info, address),), None
     if report.code == Fault.LOCAL_BOUNDS:
-        return "bounds", f"out-of-bounds {what} in local memory{named}", (f"byte {address} of the stack frame",), None
+        evidence = f"byte {_signed(address)} of the stack frame"
+        return "bounds", f"out-of-bounds {what} in local memory{named}", (evidence,), None
     return _global(report, lanes, what, memory, address)
 
 
-def _shared_evidence(info: KernelInfo, offset: int) -> str:
-    arrays = [a for a in info.shared_arrays if a[1] <= offset]
+def _signed(offset: int) -> int:
+    """An offset of 32 bits as the program meant it: one before the start is -1."""
+    return offset - (1 << 32) if offset >> 31 else offset
+
+
+def _shared_evidence(info: KernelInfo, address: int) -> str:
+    offset = _signed(address)
+    arrays = [a for a in info.shared_arrays if a[1] <= max(offset, 0)]
     if not arrays:
-        return f"offset {offset} is past the end of the block's shared memory"
+        return f"offset {offset} is outside the block's shared memory"
     name, start, size = max(arrays, key=lambda a: a[1])
-    return f"offset {offset - start} from the start of {name!r}, which has {size} bytes"
+    held = f"has {size} bytes" if size else "is sized by the launch"
+    return f"offset {offset - start} from the start of {demangle(name)!r}, which {held}"
 
 
 def _global(report: FaultReport, lanes: list[int], what: str, memory: DeviceMemory, address: int) -> Words:

@@ -9,6 +9,7 @@ from lanewise.emulator.access import lane_vector
 from lanewise.emulator.kinds import special as kind_of
 from lanewise.emulator.layout import Launch, Warp
 from lanewise.emulator.quantity import Quantity, uniform, varying
+from lanewise.emulator.unit import RESERVED_SHARED_BYTES
 
 if TYPE_CHECKING:
     from lanewise.emulator.translate import FunctionTranslator
@@ -34,6 +35,7 @@ _LAUNCH_FIELDS = {
     "%nclusterid.z": Launch.GRID_Z,
 }
 _CONSTANTS = {"%smid": 0, "%nsmid": 1, "%cluster_ctarank": 0, "%cluster_nctarank": 1, "%is_explicit_cluster": 0}
+_RESERVED = dict.fromkeys(("begin", "0", "1"), 0) | dict.fromkeys(("end", "cap"), RESERVED_SHARED_BYTES)
 _CLUSTER = {"clusterid": "%ctaid", "cluster_ctaid": 0, "cluster_nctaid": 1}
 _LANE_MASKS: dict[str, Callable[[int], int]] = {
     "%lanemask_eq": lambda lane: 1 << lane,
@@ -66,6 +68,8 @@ def read(t: FunctionTranslator, name: str) -> Quantity:
         return uniform(t.load_field(Launch.GRID_ID, "i64", "%launch"), "i64")
     if name in _CONSTANTS:
         return uniform(str(_CONSTANTS[name]), "i1" if name == "%is_explicit_cluster" else "i32")
+    if name.startswith("%reserved_smem_offset_"):
+        return uniform(str(_RESERVED[name.rpartition("_")[2]]), "i32")
     family, _, axis = name[1:].partition(".")
     if axis == "w" or (family in ("tid", "ntid", "ctaid", "nctaid") and axis not in "xyz"):
         return uniform("0", "i32")

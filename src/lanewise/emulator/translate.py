@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from lanewise.emulator import quantity as q
 from lanewise.emulator import shared_groups
@@ -55,7 +56,7 @@ class FunctionTranslator:
         self.unit = unit
         self.function = function
         self.shape: LaneShape = unit.shape
-        self.analysis: Analysis = analyse(function, unit.shape)
+        self.analysis: Analysis = analyse(function, unit.shape, partial(unit.reach, function))
         self.out = Emitter()
         self.out.definitions = unit.definitions
         self.out.declarations = unit.declarations
@@ -358,7 +359,7 @@ class FunctionTranslator:
         out = self.out
         exited = self.load_field(Warp.EXITED, "i32")
         alive = out.let(f"and i32 {self.load_field(Warp.MASK, 'i32')}, {out.let(f'xor i32 {exited}, -1')}")
-        if is_sync(instruction) and not instruction.has("warp"):
+        if instruction.opcode == "call" or (is_sync(instruction) and not instruction.has("warp")):
             return alive
         members = self.operand(instruction.operands[-1], "b32")
         text = members.text

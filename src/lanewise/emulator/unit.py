@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import runtime
-from lanewise.emulator.flow import FlowGraph
+from lanewise.emulator.analysis import Reach, reads_of_others
+from lanewise.emulator.flow import FlowGraph, exchanges, is_sync
 from lanewise.emulator.kinds import LaneShape
 from lanewise.emulator.layout import BLOCK_COUNTERS, Warp, Worker
 from lanewise.emulator.program import Program
 from lanewise.emulator.quantity import Quantity, uniform
-from lanewise.ptx.syntax import Function, Instruction, Symbol, Variable
+from lanewise.ptx.syntax import Function, Instruction, Register, Special, Symbol, Variable
 from lanewise.records import AccessKind, SourceLine, Space
 
 if TYPE_CHECKING:
     from lanewise.emulator.translate import FunctionTranslator
 
 PLACE_BASE = 1 << 24
+RESERVED_SHARED_BYTES = 1024  # at the start of shared memory, for %reserved_smem_offset_*: as on cards since sm_80
 BUILTIN_FUNCTIONS = frozenset(("vprintf", "malloc", "free", "__assertfail", "__assert_fail"))
 
 
@@ -91,6 +93,7 @@ class Unit:
         self.site_base = 0  # index of the first site counter; set when all blocks are known
         self.recursive = _is_recursive(program, self.functions)
         self.spins = False
+        self._reaches: dict[int, Reach] = {}
         self.places: list[tuple[str, int, SourceLine | None]] = []
 
     def module_text(self) -> str:
@@ -120,6 +123,25 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
 }}
 """
         return runtime.merge([*self.definitions.values(), *texts, entry], [*self.declarations, *runtime.declarations()])
+
+    def reach(self, caller: Function, call: Instruction) -> Reach:
+        """What a call may do, for the analysis of its caller."""
+        functions = self.functions[1:]
+        if not any(isinstance(operand, Register) for operand in call.operands):
+            module = self.program.module_of(caller)
+            found = [self.program.find_function(o.name, module) for o in call.operands if isinstance(o, Symbol)]
+            functions = [f for target in found if target is not None for f in reachable(self.program, target)]
+        return Reach(*(any(column) for column in zip(Reach(), *map(self._reach, functions), strict=True)))
+
+    def _reach(self, function: Function) -> Reach:
+        if id(function) not in self._reaches:
+            own = [s for s in function.body if isinstance(s, Instruction)]
+            self._reaches[id(function)] = Reach(
+                any(map(reads_of_others, own)),
+                any(is_sync(i) and not i.has("warp") for i in own),
+                any(exchanges(i) or (is_sync(i) and i.has("warp")) for i in own),
+            )
+        return self._reaches[id(function)]
 
     def llvm_name(self, name: str) -> str:
         return '"ptx.' + name.replace('"', "_") + '"'
@@ -182,7 +204,7 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
     # ------------------------------------------------------------------ symbols
     def _lay_out_shared(self) -> int:
         """Offsets of all shared variables that the functions mention; dynamic ones start where these end."""
-        end = 0
+        end = RESERVED_SHARED_BYTES if any(map(_uses_reserved_shared, self.functions)) else 0
         dynamic: list[tuple[int, Variable]] = []
         for module, variable in self._shared_variables():
             key = (module, variable.name)
@@ -274,6 +296,15 @@ def mentioned_symbols(function: Function) -> set[str]:
     return names
 
 
+def _uses_reserved_shared(function: Function) -> bool:
+    return any(
+        isinstance(operand, Special) and operand.name.startswith("%reserved_smem")
+        for statement in function.body
+        if isinstance(statement, Instruction)
+        for operand in statement.operands
+    )
+
+
 def callees(program: Program, function: Function) -> list[Function]:
     """Functions that a function calls by name, or whose address it takes."""
     module = program.module_of(function)
@@ -316,8 +347,6 @@ def reachable(program: Program, kernel: Function) -> list[Function]:
 
 
 def _indirect(function: Function) -> bool:
-    from lanewise.ptx.syntax import Register
-
     return any(
         isinstance(s, Instruction) and s.opcode == "call" and any(isinstance(o, Register) for o in s.operands)
         for s in function.body
