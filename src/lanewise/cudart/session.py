@@ -138,11 +138,12 @@ class Session:
         """size, kind, file and address of the call -> address, id"""
         size, kind = fields.u64(), AllocationKind(fields.u64())
         site = CallSite(fields.text(), fields.u64(), fields.u64())
+        made = self._memory.allocate(size, kind=kind.name.lower())
         limit = self._shared.host_limit
-        if limit is not None and self._memory.allocated + size > limit:
+        if limit is not None and self._memory.allocated > limit:
+            self._memory.free(made.base)
             self._report_host_limit(size, limit)
             raise Refused(CudaError.MEMORY_ALLOCATION)
-        made = self._memory.allocate(size, kind=kind.name.lower())
         self._allocations.add(made.base)
         self._shared.call_sites.add(made.id, site)
         return Reply(encode(made.base, made.id))

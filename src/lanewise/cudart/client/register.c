@@ -2,9 +2,11 @@
  * that kernels reach them at the arena's address while the program goes on using its own pointer. */
 #include "lanewise.h"
 
+#include <errno.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { MOST = 4096 };
 
@@ -18,6 +20,18 @@ typedef struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Range ranges[MOST];
 static size_t count;
+
+/* Copies whole pages from the program's addresses to the arena or back. By system call, because a sanitizer's memcpy
+ * would object to the parts of the pages that are not the program's to touch. */
+static bool move(long call, const Range *r) {
+    for (uint64_t done = 0; done < r->length;) {
+        long moved = syscall(call, lw_arena_fd(), r->begin + done, r->length - done,
+                             r->arena - lw_arena_base() + done);
+        if (moved <= 0 && errno != EINTR) return false;
+        if (moved > 0) done += (uint64_t)moved;
+    }
+    return true;
+}
 
 static Range *overlapping(uint64_t begin, uint64_t end) {
     for (size_t i = 0; i < count; i++)
@@ -55,8 +69,8 @@ API cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned flags) {
     if (error == cudaSuccess) error = lw_allocate(&arena, r.length, KIND_HOST, "cudaHostRegister", flags, CALLER);
     if (error == cudaSuccess) {
         r.arena = (uint64_t)arena;
-        memcpy(lw_alias(r.arena), (void *)r.begin, r.length);
-        if (mmap((void *)r.begin, r.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, lw_arena_fd(),
+        if (!move(SYS_pwrite64, &r) ||
+            mmap((void *)r.begin, r.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, lw_arena_fd(),
                  (off_t)(r.arena - lw_arena_base())) == MAP_FAILED) {
             lw_free(arena, 1 << KIND_HOST);
             error = cudaErrorMemoryAllocation;
@@ -73,8 +87,7 @@ static cudaError_t restore(const Range *r) {
     if (mmap((void *)r->begin, r->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
         MAP_FAILED)
         return cudaErrorMemoryAllocation;
-    memcpy((void *)r->begin, lw_alias(r->arena), r->length);
-    return cudaSuccess;
+    return move(SYS_pread64, r) ? cudaSuccess : cudaErrorUnknown;
 }
 
 API cudaError_t cudaHostUnregister(void *pointer) {
