@@ -42,8 +42,13 @@ class Record:
 
     @property
     def accesses(self) -> tuple[Access, ...]:
-        """One entry per memory instruction."""
-        return self.launch.accesses
+        """One entry per memory instruction of PTX."""
+        return tuple(access for access in self.launch.accesses if access.basis == "ptx")
+
+    @property
+    def machine_accesses(self) -> tuple[Access, ...]:
+        """One entry per memory instruction of the machine code: what the hardware is charged (docs/metrics.md)."""
+        return tuple(access for access in self.launch.accesses if access.basis == "sass")
 
     @property
     def lines(self) -> tuple[LineCounts, ...]:

@@ -13,6 +13,8 @@ from lanewise.emulator.launch import Dim
 from lanewise.hardware.device import DeviceSpec
 from lanewise.hardware.occupancy import occupancy
 from lanewise.records import Access, KernelResources, LaunchRecord, LineCounts, Pattern, SourceLine, Space
+from lanewise.sass.costs import AccessCost, machine_costs
+from lanewise.sass.kernel import MachineKernel
 
 
 def launch_record(
@@ -26,8 +28,10 @@ def launch_record(
     stream: int,
     device: DeviceSpec,
     resources: KernelResources | None,
+    machine: MachineKernel | None = None,
 ) -> LaunchRecord:
-    """The record of one launch on a device. `resources` come from ptxas; None leaves occupancy out."""
+    """The record of one launch on a device. `resources` come from ptxas; None leaves occupancy out. `machine` is the
+    code that the launch was counted for; None leaves out what the hardware is charged."""
     info, outcome = launched.kernel.info, launched.outcome
     threads = block[0] * block[1] * block[2]
     fitting = None
@@ -40,6 +44,11 @@ def launch_record(
             dynamic_shared=dynamic_shared,
         )
     accesses = tuple(access(site) for site in counts.site_counts(info, outcome.counters) if _seen(site))
+    costs = None
+    if machine is not None:
+        blocks = grid[0] * grid[1] * grid[2]
+        costs = machine_costs(machine, info, outcome.counters, (blocks * -(-threads // 32), blocks * threads))
+        accesses += tuple(machine_access(cost) for cost in costs.accesses if cost.requests > 0)
     return LaunchRecord(
         id=number,
         kernel=demangle(symbol),
@@ -53,6 +62,8 @@ def launch_record(
         stream=stream,
         ptx_instructions=counts.warp_instructions(info, outcome.counters),
         ptx_thread_instructions=counts.thread_instructions(info, outcome.counters),
+        instructions=None if costs is None else costs.instructions,
+        thread_instructions=None if costs is None else costs.thread_instructions,
         accesses=accesses,
         lines=tuple(line_counts(launched)),
         findings=() if launched.fault is None else (launched.fault,),
@@ -63,7 +74,9 @@ def launch_record(
 
 def _seen(counted: SiteCounts) -> bool:
     """A generic access stands for three sites; those of spaces that no lane touched are left out."""
-    return counted.requests > 0 and (not counted.site.generic or counted.threads_on > 0)
+    return (
+        counted.requests > 0 and counted.site.recount is None and (not counted.site.generic or counted.threads_on > 0)
+    )
 
 
 def access(counted: SiteCounts) -> Access:
@@ -93,6 +106,39 @@ def access(counted: SiteCounts) -> Access:
         pattern=pattern,
         stride_bytes=stride,
         array=demangle(site.array) if site.array else None,
+    )
+
+
+def machine_access(cost: AccessCost) -> Access:
+    """One machine instruction as the reports show it."""
+    site = cost.site.site if cost.site is not None else None
+    instruction = cost.access.instruction
+    memory = instruction.memory
+    assert memory is not None
+    source = cost.access.source
+    pattern, stride = _pattern(cost.site) if cost.site is not None else (None, None)
+    return Access(
+        basis="sass",
+        file=source.file if source else None,
+        line=source.line if source else None,
+        inlined_at=source.inlined_at if source else None,
+        ptx_line=instruction.ptx_line or 0,
+        opcode=site.opcode if site else instruction.opcode,
+        space=cost.space,
+        kind=memory[1],
+        width_bits=instruction.width_bits,
+        requests=cost.requests,
+        threads=cost.threads,
+        threads_on=cost.threads_on,
+        sectors=cost.sectors,
+        sectors_ideal=cost.sectors_ideal,
+        wavefronts=cost.wavefronts,
+        wavefronts_ideal=cost.wavefronts_ideal,
+        pattern=pattern,
+        stride_bytes=stride,
+        array=demangle(site.array) if site and site.array else None,
+        sass=instruction.text,
+        sass_offset=instruction.offset,
     )
 
 

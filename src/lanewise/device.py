@@ -14,12 +14,15 @@ from lanewise.emulator.compile import CodeCache
 from lanewise.emulator.engine import Engine, Launched
 from lanewise.emulator.launch import Limits
 from lanewise.emulator.layout import Fault
+from lanewise.emulator.machine import NOTHING
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.program import Program
 from lanewise.errors import LanewiseError, UnsupportedCode
 from lanewise.hardware.device import DeviceSpec
 from lanewise.ptx import parse
 from lanewise.records import Finding, KernelResources, LaunchRecord, Unsupported
+from lanewise.sass.kernel import MachineKernel
+from lanewise.sass.program import MachineProgram
 from lanewise.toolchain import cache, ptxas
 
 Progress = Callable[[int, int, str], None]
@@ -43,6 +46,7 @@ class LoadedProgram:
     program: Program
     texts: tuple[str, ...]
     resources: dict[str, KernelResources] | None = None
+    machine: MachineProgram | None = None
 
 
 class EmulatedDevice:
@@ -112,12 +116,26 @@ class EmulatedDevice:
             loaded.resources = {}
             try:
                 if len(loaded.texts) == 1:
-                    loaded.resources = ptxas.assemble(loaded.texts[0], arch=self._machine_arch(loaded)).resources
+                    made = ptxas.assemble(loaded.texts[0], arch=self._machine_arch(loaded))
                 else:
-                    loaded.resources = ptxas.link(loaded.texts, arch=self._machine_arch(loaded)).resources
+                    made = ptxas.link(loaded.texts, arch=self._machine_arch(loaded))
+                loaded.resources = made.resources
+                loaded.machine = MachineProgram(made.cubin, loaded.texts)
             except LanewiseError as error:
                 self.notes[f"registers and occupancy are not known: {error.message}"] = None
         return loaded.resources.get(name)
+
+    def machine(self, loaded: LoadedProgram, name: str) -> MachineKernel | None:
+        """The machine code of a kernel; None where it cannot be read (a note tells why)."""
+        self.resources(loaded, name)
+        if loaded.machine is None:
+            return None
+        try:
+            return loaded.machine.kernel(loaded.program, name)
+        except LanewiseError as error:
+            loaded.machine = None
+            self.notes[f"counts are of PTX, not of machine code: {error.message}"] = None
+            return None
 
     def _machine_arch(self, loaded: LoadedProgram) -> str:
         """Architecture-specific PTX ("sm_90a") fits only its own machine code."""
@@ -171,7 +189,9 @@ class EmulatedDevice:
         """Run one launch and record it. Raises UnsupportedCode."""
         kernel = demangle(name)
         tell = None if self._progress is None else _Teller(self._progress, kernel)
-        launched = self.engine.launch(loaded.program, name, grid, block, dynamic_shared, params, tell)
+        machine = self.machine(loaded, name)
+        plan = NOTHING if machine is None else machine.plan
+        launched = self.engine.launch(loaded.program, name, grid, block, dynamic_shared, params, tell, plan)
         if self._progress is not None:
             total = grid[0] * grid[1] * grid[2]
             self._progress(total, total, kernel)
@@ -185,6 +205,7 @@ class EmulatedDevice:
             stream=stream,
             device=self._spec,
             resources=self.resources(loaded, name),
+            machine=machine,
         )
         self._launches += 1
         if launched.fault is not None or self._keep(kernel, self._kept.get(kernel, 0)):

@@ -158,6 +158,8 @@ class Access:
     pattern: Pattern | None
     stride_bytes: int | None = None
     array: str | None = None  # the name of the shared, constant, global or parameter array, where it is known
+    sass: str | None = None  # basis "sass": the machine instruction as nvdisasm lists it
+    sass_offset: int | None = None  # bytes from the start of the kernel's machine code
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +257,8 @@ class LaunchRecord:
     lines: tuple[LineCounts, ...] = ()
     findings: tuple[Finding, ...] = ()
     completed: bool = True
+    instructions: int | None = None  # machine instructions by warps; None where the machine code is not known
+    thread_instructions: int | None = None  # by active threads
     seconds: float = field(default=0.0, compare=False)  # wall time of the emulation; never written to JSON
 
 

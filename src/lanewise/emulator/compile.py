@@ -18,6 +18,7 @@ import llvmlite.binding as llvm
 from lanewise.emulator import runtime
 from lanewise.emulator.kinds import LaneShape
 from lanewise.emulator.layout import BLOCK_COUNTERS, SITE_COUNTERS
+from lanewise.emulator.machine import NOTHING, CountingPlan, TripPlan
 from lanewise.emulator.program import Program
 from lanewise.emulator.unit import BlockInfo, Frame, SiteInfo, Unit
 from lanewise.ptx.syntax import Function
@@ -40,6 +41,7 @@ class KernelInfo:
     recursive: bool
     spins: bool  # some loop may wait for another block
     shared_arrays: tuple[tuple[str, int, int], ...]  # name, offset, size
+    trip_rows: tuple[tuple[TripPlan, int], ...] = ()  # an unrolled loop, and the number of its first stage in `blocks`
 
     @property
     def counters(self) -> int:
@@ -97,20 +99,22 @@ def machine_key() -> str:
     )
 
 
-def kernel_key(program: Program, kernel: Function, shape: LaneShape) -> str:
+def kernel_key(program: Program, kernel: Function, shape: LaneShape, plan: CountingPlan = NOTHING) -> str:
     """Content hash of everything that the code of a kernel depends on."""
     digest = hashlib.sha256(machine_key().encode())
     for module in program.modules:
         digest.update(hashlib.sha256(module.text.encode()).digest())
     for key, allocation in sorted(program.variables.items()):
         digest.update(f"{key}{allocation.base}".encode())
-    digest.update(f"{program.module_of(kernel)}|{kernel.name}|{shape.row}".encode())
+    digest.update(f"{program.module_of(kernel)}|{kernel.name}|{shape.row}|{plan}".encode())
     return digest.hexdigest()
 
 
-def compile_kernel(program: Program, kernel: Function, shape: LaneShape, store: CodeCache) -> CompiledKernel:
+def compile_kernel(
+    program: Program, kernel: Function, shape: LaneShape, store: CodeCache, plan: CountingPlan = NOTHING
+) -> CompiledKernel:
     """Machine code for a kernel and a lane shape, from the cache where it is there."""
-    key = kernel_key(program, kernel, shape)
+    key = kernel_key(program, kernel, shape, plan)
     kept = store.get(key)
     if kept is not None:
         try:
@@ -119,7 +123,7 @@ def compile_kernel(program: Program, kernel: Function, shape: LaneShape, store: 
             info = None
         if isinstance(info, KernelInfo):
             return _load(info, code, store)
-    unit = Unit(program, kernel, shape)
+    unit = Unit(program, kernel, shape, plan)
     text = unit.module_text()
     info = kernel_info(unit)
     code = object_code(text)
@@ -140,6 +144,7 @@ def kernel_info(unit: Unit) -> KernelInfo:
         unit.recursive,
         unit.spins,
         tuple(names),
+        tuple(unit.trip_rows.items()),
     )
 
 

@@ -49,6 +49,7 @@ class SiteCounts:
     wavefronts_ideal: int
     patterns: int
     stride: int | None
+    requests_on: int = 0  # requests with a lane on, as far as each was counted by itself
 
 
 def _stride(static: int, seen: int) -> int | None:
@@ -86,6 +87,7 @@ def site_counts(info: KernelInfo, counters: Counters) -> list[SiteCounts]:
                 c[layout.SITE_WAVEFRONTS_IDEAL] + site.static_wavefronts_ideal * requests,
                 patterns,
                 _stride(site.static_stride if fast > 0 else 0, stride),
+                c[layout.SITE_REQUESTS_ON],
             )
         )
     return result

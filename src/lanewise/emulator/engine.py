@@ -12,6 +12,7 @@ from lanewise.emulator.compile import CodeCache, CompiledKernel, compile_kernel
 from lanewise.emulator.faults import finding
 from lanewise.emulator.kinds import lane_shape
 from lanewise.emulator.launch import Dim, LaunchOutcome, Limits, Progress, run
+from lanewise.emulator.machine import NOTHING, CountingPlan
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.program import Program
 from lanewise.emulator.services import HostServices
@@ -41,7 +42,7 @@ class Engine:
         self.memory = memory
         self.limits = limits or Limits()
         self.store = store or CodeCache()
-        self._kernels: dict[tuple[int, str, int], CompiledKernel] = {}
+        self._kernels: dict[tuple[int, str, int, CountingPlan], CompiledKernel] = {}
         self._checked: dict[tuple[int, str], tuple[Unsupported, ...]] = {}
         self._programs: list[Program] = []
         self._stop = threading.Event()
@@ -66,10 +67,10 @@ class Engine:
             self._checked[key] = unsupported(program, program.function(name))
         return self._checked[key]
 
-    def kernel(self, program: Program, name: str, block: Dim) -> CompiledKernel:
+    def kernel(self, program: Program, name: str, block: Dim, plan: CountingPlan = NOTHING) -> CompiledKernel:
         """Machine code of a kernel for blocks of a shape. Raises UnsupportedCode."""
         shape = lane_shape(block)
-        key = (id(program), name, shape.row)
+        key = (id(program), name, shape.row, plan)
         if key not in self._kernels:
             items = self.unsupported(program, name)
             if items:
@@ -77,7 +78,7 @@ class Engine:
                     f"{demangle(name)} uses {len(items)} instruction{'s' if len(items) > 1 else ''} that cannot be run",
                     items,
                 )
-            self._kernels[key] = compile_kernel(program, program.function(name), shape, self.store)
+            self._kernels[key] = compile_kernel(program, program.function(name), shape, self.store, plan)
         return self._kernels[key]
 
     def launch(
@@ -89,9 +90,10 @@ class Engine:
         dynamic_shared: int,
         params: bytes,
         progress: Progress | None = None,
+        plan: CountingPlan = NOTHING,
     ) -> Launched:
         """Run a kernel. A fault is reported, not raised."""
-        kernel = self.kernel(program, name, block)
+        kernel = self.kernel(program, name, block, plan)
         self.memory.write(self._params.base, params)
         services = HostServices(self.memory)
         outcome = run(

@@ -150,5 +150,9 @@ SITE_COUNTERS = 8
 BLOCK_WARPS, BLOCK_THREADS, BLOCK_DIVERGENT = range(3)
 BLOCK_COUNTERS = 4
 
+# A stage of an unrolled loop (`machine.TripStage`) is counted in the place of a block: its executions as of a block,
+# then the threads that came to it, and the groups in which they left.
+STAGE_ARRIVED, STAGE_GROUPS = 2, 3
+
 FUEL = 1 << 16
 SPIN_TURNS = 32  # back edges of a spin loop before a warp lets the others run

@@ -18,6 +18,7 @@ from lanewise.emulator.ir import Elementwise, Emitter, Value, bits_of
 from lanewise.emulator.kinds import UNIFORM, VARYING, Kind, LaneShape, Tag, narrowed, transfer, wrap
 from lanewise.emulator.layout import BLOCK_COUNTERS, BLOCK_DIVERGENT, SITE_COUNTERS, Launch, Warp, Worker
 from lanewise.emulator.lowering import resolve, shared
+from lanewise.emulator.lowering.recount import TripCounters
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.shared_groups import SharedGroup
 from lanewise.emulator.unit import SiteInfo, Unit
@@ -69,6 +70,7 @@ class FunctionTranslator:
         self.active_lanes = ""  # the same as <32 x i1>
         self.groups: dict[int, SharedGroup] = {}
         self.checked: bool | None = None  # which of two translations of a block this is; None: there is only one
+        self.trips = TripCounters(self)
         self._edges: dict[str, str] = {}  # per block: values derived from the active mask
         waits = {f for w in self.analysis.waiting for f in bit_indices(w.anywhere)}
         for b in self.analysis.divergent:
@@ -83,6 +85,7 @@ class FunctionTranslator:
         for block in self.analysis.graph.blocks:
             self._block(block)
         self.out.label("Lleave")
+        self.trips.leave()
         exited = self.load_field(Warp.EXITED, "i32")
         alive = self.out.let(f"xor i32 {exited}, -1")
         back = self.out.let(f"and i32 %mask, {alive}")
@@ -105,6 +108,7 @@ class FunctionTranslator:
             for part, kind_type in self._parts(name, kind):
                 out.line(f"{part} = alloca {kind_type}")
                 out.line(f"store {kind_type} {'false' if kind_type == 'i1' else 'zeroinitializer'}, ptr {part}")
+        self.trips.prologue()
         out.line("%scratch = alloca [8 x <32 x i64>], align 64")
         out.line("%callers = alloca i32")
         out.line("%launchp = getelementptr i8, ptr %w, i64 0")
@@ -155,6 +159,7 @@ class FunctionTranslator:
         if block.index in self.analysis.parkable and waiting.anywhere:
             self._park(block)
         self.reload_active()
+        self.trips.count(block.index)
         counter = (self.first_block + block.index) * BLOCK_COUNTERS
         pointer = out.let(f"getelementptr i64, ptr %cnt, i64 {counter}")
         old = out.let(f"load <2 x i64>, ptr {pointer}, align 16")
@@ -375,6 +380,7 @@ class FunctionTranslator:
     def jump(self, target: int) -> None:
         """All active lanes go to `target`; earlier blocks with waiting lanes run first."""
         waiting = self.analysis.waiting[self.block.index]
+        self.trips.enter(self.block.index, target)
         if self.analysis.graph.blocks[target].only_returns:
             self._leave_to(target, self.active)
             self.lanes_left()
@@ -490,6 +496,7 @@ class FunctionTranslator:
         """Lanes go different ways: the earliest block with lanes runs, the others wait."""
         waiting = self.analysis.waiting[self.block.index]
         for block, mask in ways:
+            self.trips.enter(self.block.index, block)
             self._add_waiting(block, mask)
         self._pick(sorted({*bit_indices(waiting.open), *(block for block, _ in ways)}), None)
 

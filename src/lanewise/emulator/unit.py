@@ -11,6 +11,7 @@ from lanewise.emulator.analysis import Reach, reads_of_others
 from lanewise.emulator.flow import FlowGraph, exchanges, is_sync
 from lanewise.emulator.kinds import LaneShape
 from lanewise.emulator.layout import BLOCK_COUNTERS, Warp, Worker
+from lanewise.emulator.machine import NOTHING, CountingPlan, Recount, TripPlan
 from lanewise.emulator.program import Program
 from lanewise.emulator.quantity import Quantity, uniform
 from lanewise.ptx.syntax import Function, Instruction, Register, Special, Symbol, Variable
@@ -47,6 +48,7 @@ class SiteInfo:
     on_from_block: bool = False  # every active lane is on: no counter needed
     module: int = 0
     generic: bool = False  # one of three sites that a generic address may turn to
+    recount: Recount | None = None  # the access of the site before it, counted again for its machine code
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +79,15 @@ class Frame:
 class Unit:
     """What is shared while the functions of one kernel are translated."""
 
-    def __init__(self, program: Program, kernel: Function, shape: LaneShape) -> None:
+    def __init__(self, program: Program, kernel: Function, shape: LaneShape, plan: CountingPlan = NOTHING) -> None:
         self.program = program
         self.kernel = kernel
         self.shape = shape
+        self.plan = plan
+        self.recounts: dict[tuple[int, int], list[Recount]] = {}
+        for item in plan.recounts:
+            self.recounts.setdefault((item.module, item.ptx_line), []).append(item)
+        self.trip_rows: dict[TripPlan, int] = {}  # number of the block counters of a plan's first stage
         self.definitions: dict[str, str] = {}
         self.declarations: set[str] = set()
         self.sites: list[SiteInfo] = []
@@ -101,6 +108,7 @@ class Unit:
         from lanewise.emulator.translate import FunctionTranslator
 
         translators = [FunctionTranslator(self, function) for function in self.functions]
+        self._add_trip_rows()
         self.spins = any(translator.analysis.spins for translator in translators)
         self.site_base = len(self.blocks) * BLOCK_COUNTERS
         texts = [translator.translate() for translator in translators]
@@ -163,6 +171,12 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
                 branch = (last.source, last.line)
             self.blocks.append(BlockInfo(function.name, module, tuple(lines.items()), len(real), branch, ptx_lines))
         return first
+
+    def _add_trip_rows(self) -> None:
+        """Each stage of an unrolled loop is counted like a block, of no instructions."""
+        for plan in self.plan.trips:
+            self.trip_rows[plan] = len(self.blocks)
+            self.blocks += [BlockInfo(plan.function, plan.module, (), 0, None) for _ in plan.stages]
 
     def add_site(
         self,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from lanewise.records import Access, Finding, LaunchRecord, LineCounts, Pattern
+from lanewise.records import Access, Finding, LaunchRecord, LineCounts, Pattern, Space
 
 T = TypeVar("T")
 
@@ -48,6 +48,15 @@ def fold_launches(launches: Iterable[LaunchRecord]) -> tuple[Fold, ...]:
     return tuple(_fold(group) for group in groups.values())
 
 
+def shown_accesses(launch: LaunchRecord) -> tuple[Access, ...]:
+    """The accesses that the hardware is charged, where they are known: those of machine instructions, and of PTX what
+    machine instructions leave no count for (constant memory and parameters)."""
+    if launch.instructions is None:
+        return launch.accesses
+    uncounted = (Space.CONST, Space.PARAM)
+    return tuple(access for access in launch.accesses if access.basis == "sass" or access.space in uncounted)
+
+
 def _patterns(launch: LaunchRecord) -> object:
     """What makes accesses alike from launch to launch: counts per request, to whole sectors and wavefronts."""
 
@@ -60,7 +69,7 @@ def _patterns(launch: LaunchRecord) -> object:
             (access.pattern, access.stride_bytes),
             (whole(access.sectors, access.requests), whole(access.wavefronts, access.requests)),
         )
-        for access in launch.accesses
+        for access in shown_accesses(launch)
         if access.requests
     )
 
@@ -75,7 +84,7 @@ def _fold(group: Sequence[LaunchRecord]) -> Fold:
         per_launch=same,
         ptx_instructions=sum(launch.ptx_instructions for launch in counted),
         ptx_thread_instructions=sum(launch.ptx_thread_instructions for launch in counted),
-        accesses=_merge((a for launch in counted for a in launch.accesses), _access_key, add_accesses),
+        accesses=_merge((a for launch in counted for a in shown_accesses(launch)), _access_key, add_accesses),
         lines=_merge((n for launch in counted for n in launch.lines), lambda n: (n.file, n.line), _add_lines),
         findings=tuple(Counter(f for launch in group for f in launch.findings).items()),
     )
@@ -95,7 +104,7 @@ def _merge(items: Iterable[T], key: Callable[[T], object], add: Callable[[T, T],
 
 def _access_key(access: Access) -> object:
     place = (access.file, access.line, access.inlined_at, access.ptx_line, access.opcode)
-    return (access.basis, *place, access.space, access.kind, access.width_bits)
+    return (access.basis, *place, access.space, access.kind, access.width_bits, access.sass_offset)
 
 
 def _add_optional(a: int | None, b: int | None) -> int | None:

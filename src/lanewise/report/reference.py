@@ -31,9 +31,9 @@ Every number of a report with its unit, and the metric of Nsight Compute that it
 source page shows beside a line.
 
 **Basis.** Counts with `basis` `ptx` are of PTX instructions. ptxas merges, widens, unrolls and deletes instructions on
-the way to machine code, which is what a profiler counts: the numbers agree where one machine instruction carries one
-PTX instruction. Counts of PTX instructions (`ptx_instructions`, `ptx_thread_instructions`) have no counterpart in a
-profiler, and the table says so.
+the way to machine code, which is what a profiler counts: those have the `basis` `sass`, one entry a machine
+instruction, and the terminal shows them where the machine code is known. Both stand in the JSON. Counts of PTX
+instructions (`ptx_instructions`, `ptx_thread_instructions`) have no counterpart in a profiler, and the table says so.
 
 **Warp level and thread level.** A *request* is one instruction of one warp, whatever the number of its active lanes.
 `threads` counts lanes. Threads over requests is lanes per request; sectors are divided by requests, never by threads.

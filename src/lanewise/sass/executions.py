@@ -8,7 +8,7 @@ the edges: as many threads enter a block as leave it.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -38,18 +38,36 @@ class Executions:
     basis: Basis
 
 
+@dataclass(frozen=True, slots=True)
+class LoopArrival:
+    """The threads that came to a machine loop: its first block, the bit set of its blocks."""
+
+    head: int
+    loop: int
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Executions of every block of a section, and the threads on the edges between them (0 where not determined)."""
+
+    blocks: tuple[Executions, ...]
+    edges: Mapping[tuple[int, int], int]
+
+
 def solve(
     blocks: Sequence[MachineBlock],
     lines: Mapping[Line, tuple[int, int]],
     entry: tuple[int, int],
     trips: Mapping[int, tuple[int, int]] | None = None,
-) -> list[Executions]:
+    arrivals: Sequence[LoopArrival] = (),
+) -> Solution:
     """Executions of every block of a kernel's section.
 
     `lines` gives (warps, threads) of each PTX line, `entry` those that start the kernel; `trips` what is known of
-    blocks in unrolled loops, by index.
+    blocks in unrolled loops, by index, `arrivals` who came to these loops.
     """
-    return _Solver(blocks, lines, entry, trips or {}).run()
+    return _Solver(blocks, lines, entry, trips or {}, arrivals).run()
 
 
 class _Solver:
@@ -59,50 +77,45 @@ class _Solver:
         lines: Mapping[Line, tuple[int, int]],
         entry: tuple[int, int],
         trips: Mapping[int, tuple[int, int]],
+        arrivals: Sequence[LoopArrival],
     ) -> None:
-        self.blocks, self.lines, self.entry, self.trips = blocks, lines, entry, trips
+        self.blocks, self.lines, self.entry, self.trips, self.arrivals = blocks, lines, entry, trips, arrivals
         count = len(blocks)
         self.threads: list[int | None] = [None] * count
         self.warps: list[int | None] = [None] * count
         self.basis: list[Basis] = [Basis.GUESS] * count
         self.edges: dict[tuple[int, int], int | None] = {(b.index, t): None for b in blocks for t in b.successors}
         self.gone: list[int | None] = [None if b.leaves else 0 for b in blocks]  # threads that leave at its end
-        self.heads = {b.function: b.index for b in reversed(blocks)}
-        self.dominators = self._dominators()
-        self.post = graph.post_dominators(blocks)
+        self.shape = graph.Shape.of(blocks)
+        self.heads = self.shape.heads
 
-    def _dominators(self) -> list[int]:
-        """Within each function, from its first block."""
-        successors = [block.successors for block in self.blocks]
-        result = [0] * len(self.blocks)
-        for head in self.heads.values():
-            for index, mask in enumerate(graph.dominators(len(self.blocks), head, successors)):
-                if mask:
-                    result[index] = mask
-        return result
-
-    def run(self) -> list[Executions]:
+    def run(self) -> Solution:
         self._set(0, *self.entry, Basis.LINE)
-        self._votes()
         for index, (warps, threads) in self.trips.items():
             self._set(index, warps, threads, Basis.TRIPS)
+        for arrival in self.arrivals:
+            outside = [p for p in self.blocks[arrival.head].predecessors if not arrival.loop >> p & 1]
+            if len(outside) == 1:
+                self.edges[outside[0], arrival.head] = arrival.threads
+        self._votes()
         self._settle()
         self._calls()
         self._guess()
-        return [
-            Executions(warps or 0, threads or 0, basis)
-            for warps, threads, basis in zip(self.warps, self.threads, self.basis, strict=True)
-        ]
+        found = zip(self.warps, self.threads, self.basis, strict=True)
+        return Solution(
+            tuple(Executions(warps or 0, threads or 0, basis) for warps, threads, basis in found),
+            {edge: amount or 0 for edge, amount in self.edges.items()},
+        )
 
     # ------------------------------------------------------------------ what is known at once
     def _votes(self) -> None:
-        copies: Counter[Line] = Counter()
+        places: dict[Line, set[int]] = defaultdict(set)  # blocks that hold a line; one line may be several instructions
         strong: Counter[Line] = Counter()
         for block in self.blocks:
             for instruction in block.instructions:
-                if instruction.ptx_line is not None:
+                if instruction.ptx_line is not None and instruction.flow != Flow.RECONVERGE:
                     line = (instruction.module, instruction.ptx_line)
-                    copies[line] += 1
+                    places[line].add(block.index)
                     strong[line] += weight(instruction.opcode) == STRONG
         for block in self.blocks:
             votes: Counter[tuple[int, int]] = Counter()
@@ -112,7 +125,7 @@ class _Solver:
                 line = (instruction.module, instruction.ptx_line)
                 says = self.lines.get(line)
                 power = weight(instruction.opcode)
-                if says is not None and (strong if power == STRONG else copies)[line] == 1:
+                if says is not None and (strong[line] if power == STRONG else len(places[line])) == 1:
                     votes[says] += power * (len(block.instructions) if power == STRONG else 1)
             if votes and self.threads[block.index] is None:
                 (warps, threads), _ = max(votes.items(), key=lambda item: (item[1], item[0]))
@@ -195,9 +208,7 @@ class _Solver:
         for other, warps in enumerate(self.warps):
             if warps is None or other == index or self.threads[other] != self.threads[index]:
                 continue
-            after = self.dominators[index] >> other & 1 and self.post[other] >> index & 1
-            before = self.dominators[other] >> index & 1 and self.post[index] >> other & 1
-            if (after or before) and (best is None or abs(other - index) < best[0]):
+            if self.shape.equivalent(index, other) and (best is None or abs(other - index) < best[0]):
                 best = abs(other - index), warps
         return None if best is None else best[1]
 

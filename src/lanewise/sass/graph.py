@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lanewise.sass.blocks import MachineBlock
 
@@ -53,20 +54,27 @@ def post_dominators(blocks: Sequence[MachineBlock]) -> list[int]:
     return [mask & ((1 << count) - 1) for mask in dominators(count + 1, count, reverse)[:count]]
 
 
-def in_loops(blocks: Sequence[MachineBlock]) -> list[bool]:
-    """Whether each block can be reached from itself."""
-    reach = [0] * len(blocks)
-    for block in blocks:
-        for target in block.successors:
-            reach[block.index] |= 1 << target
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(blocks):
-            mask = reach[block.index]
-            for target in block.successors:
-                mask |= reach[target]
-            if mask != reach[block.index]:
-                reach[block.index] = mask
-                changed = True
-    return [bool(reach[block.index] >> block.index & 1) for block in blocks]
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Dominators and post-dominators of the blocks of a section, within each of its functions."""
+
+    dominators: list[int]
+    post_dominators: list[int]
+    heads: dict[str, int]  # first block of each function
+
+    @classmethod
+    def of(cls, blocks: Sequence[MachineBlock]) -> Shape:
+        heads = {block.function: block.index for block in reversed(blocks)}
+        successors = [block.successors for block in blocks]
+        masks = [0] * len(blocks)
+        for head in heads.values():
+            for index, mask in enumerate(dominators(len(blocks), head, successors)):
+                if mask:
+                    masks[index] = mask
+        return cls(masks, post_dominators(blocks), heads)
+
+    def equivalent(self, first: int, second: int) -> bool:
+        """Whether whatever passes one block passes the other too."""
+        after = self.dominators[second] >> first & 1 and self.post_dominators[first] >> second & 1
+        before = self.dominators[first] >> second & 1 and self.post_dominators[second] >> first & 1
+        return bool(after or before)

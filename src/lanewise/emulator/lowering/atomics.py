@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
 from lanewise.emulator.lowering import memory
+from lanewise.emulator.lowering.recount import recount
 from lanewise.ptx.syntax import TYPE_BITS, Instruction
 from lanewise.records import AccessKind, Space
 
@@ -64,6 +65,7 @@ def _atomic(t: FunctionTranslator, ins: Instruction, destination: object, operan
     arguments = [t.vector(t.operand(value, ins.type)) for value in values]
     if ins.has("sc", "acq_rel", "release", "acquire"):
         t.out.line("fence seq_cst")
+    recount(t, ins, site, address)
     mask = t.mask(ins)
     host = _touch(t, space, address, TYPE_BITS[ins.type] // 8, site, mask)
     name = f"lw_atom_{operation}_{ins.type}_{'shared' if space == Space.SHARED else 'memory'}"

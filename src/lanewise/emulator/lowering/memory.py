@@ -19,6 +19,7 @@ from lanewise.emulator.layout import (
     Warp,
 )
 from lanewise.emulator.lowering import lane_pattern, shared, slow
+from lanewise.emulator.lowering.recount import recount
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.unit import SiteInfo
 from lanewise.ptx.syntax import (
@@ -107,6 +108,7 @@ def load(t: FunctionTranslator, ins: Instruction) -> None:
     site = t.new_site(ins, space, AccessKind.LOAD, TYPE_BITS[ins.type] * count, array_name(t, ins.operands[1]))
     if ins.has(*_ORDERED):
         t.out.line('fence syncscope("singlethread") seq_cst')
+    recount(t, ins, site, address)
     group = t.groups.get(id(ins))
     if group is not None:
         values = shared.load(t, group, address, memory_offset(ins.operands[1]), element, count, site)
@@ -254,7 +256,7 @@ def _check_uniform(t: FunctionTranslator, space: Space, address: Quantity, bytes
     return out.let(f"inttoptr i64 {address.text} to ptr")
 
 
-def _uniform_cost(t: FunctionTranslator, space: Space, address: Quantity, bytes_: int, site: SiteInfo) -> None:
+def uniform_cost(t: FunctionTranslator, space: Space, address: Quantity, bytes_: int, site: SiteInfo) -> None:
     """What a broadcast costs: one sector; one wavefront up to 8 bytes a lane, two for 16 (hardware/banks.py)."""
     site.on_from_block = True
     site.static_pattern |= _PATTERN_BROADCAST
@@ -272,7 +274,7 @@ def _load_uniform(
 ) -> list[Quantity]:
     bytes_ = int(element[1:]) // 8
     pointer = _check_uniform(t, space, address, bytes_ * count, site)
-    _uniform_cost(t, space, address, bytes_ * count, site)
+    uniform_cost(t, space, address, bytes_ * count, site)
     values = []
     for part in range(count):
         at = pointer if part == 0 else t.out.let(f"getelementptr i8, ptr {pointer}, i64 {part * bytes_}")
@@ -394,6 +396,7 @@ def store(t: FunctionTranslator, ins: Instruction) -> None:
     if ordered:
         t.out.line('fence syncscope("singlethread") seq_cst')
     bytes_ = int(element[1:]) // 8
+    recount(t, ins, site, address)
     group = t.groups.get(id(ins))
     made = lane_pattern.plan(address) if ins.guard is None and space in (Space.GLOBAL, Space.SHARED) else None
     if group is not None:

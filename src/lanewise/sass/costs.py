@@ -1,0 +1,207 @@
+"""What one launch cost by its machine code: executions of blocks, and the accesses of its memory instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lanewise.emulator import counts
+from lanewise.emulator.compile import KernelInfo
+from lanewise.emulator.counts import Counters, SiteCounts
+from lanewise.emulator.layout import BLOCK_DIVERGENT, BLOCK_THREADS, BLOCK_WARPS, STAGE_ARRIVED, STAGE_GROUPS
+from lanewise.emulator.machine import CountRule, Recount
+from lanewise.records import Space
+from lanewise.sass import executions, reconvergence
+from lanewise.sass.executions import Executions, Line, LoopArrival
+from lanewise.sass.kernel import MachineAccess, MachineKernel, copies_by_line
+from lanewise.sass.unroll import Stage
+
+WARP = 32
+_SECTOR_LANES = 8  # lanes whose words of local memory share a sector
+
+
+@dataclass(frozen=True, slots=True)
+class AccessCost:
+    """One machine instruction in one launch; `site` are the counts of the access of PTX it carries (None for spills).
+
+    `sectors` are those of global or local memory, `wavefronts` those of shared memory; None where there are none.
+    """
+
+    access: MachineAccess
+    site: SiteCounts | None
+    space: Space
+    requests: int
+    threads: int
+    threads_on: int
+    sectors: int | None
+    sectors_ideal: int | None
+    wavefronts: int | None
+    wavefronts_ideal: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCosts:
+    """A launch as the hardware is charged for it. `instructions` by warps, `thread_instructions` by active threads."""
+
+    instructions: int
+    thread_instructions: int
+    blocks: tuple[Executions, ...]
+    accesses: tuple[AccessCost, ...]
+
+
+def machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, entry: tuple[int, int]) -> MachineCosts:
+    """`entry` are the (warps, threads) that the launch starts; `info` is of the kernel compiled with `kernel.plan`."""
+    table = counts.block_counters(info, counters)
+    lines = {
+        (kernel.suffix(block.module), line): (int(row[BLOCK_WARPS]), int(row[BLOCK_THREADS]))
+        for block, row in zip(info.blocks, table, strict=True)
+        for line in block.ptx_lines
+    }
+    runs: dict[int, list[tuple[Stage, int]]] = {}  # of each unrolled loop: stages and the threads that ran them
+    fixed: dict[int, tuple[int, int]] = {}
+    rows = dict(info.trip_rows)
+    arrivals: list[LoopArrival] = []
+    left: dict[int, int] = {}  # groups that left the machine loop of a stage, by block
+    for number, loop in enumerate(kernel.loops):
+        first = rows[loop.plan]
+        for k, stage in enumerate(loop.stages):
+            row = table[first + k].tolist()
+            runs.setdefault(number, []).append((stage, row[BLOCK_THREADS]))
+            if not stage.guarded:
+                fixed.update(dict.fromkeys(stage.blocks, (row[BLOCK_WARPS], row[BLOCK_THREADS])))
+            if stage.head is not None:
+                arrivals.append(LoopArrival(stage.head, stage.loop, row[STAGE_ARRIVED]))
+                left.update((b.index, row[STAGE_GROUPS]) for b in kernel.blocks if stage.loop >> b.index & 1)
+    sites = counts.site_counts(info, counters)
+    exchanges = {
+        (kernel.suffix(s.site.module), s.site.ptx_line): s
+        for s in sites
+        if s.site.recount is not None and s.site.recount.rule == CountRule.EXCHANGE
+    }
+    for access in kernel.accesses:
+        if access.line in exchanges and access.recount is not None and access.recount.rule == CountRule.EXCHANGE:
+            found = exchanges[access.line]
+            fixed[access.block] = (found.requests_on, found.threads_on)
+    solution = executions.solve(kernel.blocks, lines, entry, fixed, arrivals)
+    solved = solution.blocks
+    split = {
+        (kernel.suffix(block.module), block.branch[1]): (row[BLOCK_WARPS], row[BLOCK_THREADS], row[BLOCK_DIVERGENT])
+        for block, row in zip(info.blocks, table.tolist(), strict=True)
+        if block.branch is not None
+    }
+    groups = reconvergence.groups_at_barriers(kernel.blocks, solution, split, left)
+    ran = [(len(b.instructions), e) for b, e in zip(kernel.blocks, solved, strict=True)]
+    return MachineCosts(
+        sum(size * e.warps for size, e in ran) + sum(n - solved[index].warps for index, n in groups.items()),
+        sum(size * e.threads for size, e in ran),
+        solved,
+        tuple(_accesses(kernel, solved, lines, runs, sites)),
+    )
+
+
+def _accesses(
+    kernel: MachineKernel,
+    solved: Sequence[Executions],
+    lines: Mapping[Line, tuple[int, int]],
+    runs: Mapping[int, list[tuple[Stage, int]]],
+    sites: Sequence[SiteCounts],
+) -> Iterable[AccessCost]:
+    by_key: dict[tuple[Line, Recount | None], list[SiteCounts]] = {}
+    for counted in sites:
+        line = (kernel.suffix(counted.site.module), counted.site.ptx_line)
+        by_key.setdefault((line, counted.site.recount), []).append(counted)
+    copies = copies_by_line(kernel.accesses)
+    shares: dict[int, tuple[Fraction, Fraction]] = {}
+    for line, carrying in copies.items():
+        shares.update(_shares(kernel, carrying, line, solved, lines, runs))
+    for access in kernel.accesses:
+        run = solved[access.block]
+        if access.ptx is None or access.line is None:
+            if access.instruction.memory is not None and access.instruction.memory[0] == Space.LOCAL:
+                yield _spill(access, run)
+            continue
+        for counted in by_key.get((access.line, access.recount), ()):
+            if counted.site.generic and counted.threads_on == 0:
+                continue
+            yield _cost(access, run, counted, shares[access.instruction.offset])
+
+
+def _shares(
+    kernel: MachineKernel,
+    carrying: Sequence[MachineAccess],
+    line: Line,
+    solved: Sequence[Executions],
+    lines: Mapping[Line, tuple[int, int]],
+    runs: Mapping[int, list[tuple[Stage, int]]],
+) -> dict[int, tuple[Fraction, Fraction]]:
+    """By offset, the part [from, to) of all executions of the line of PTX that each copy stands for."""
+    parts: dict[int, Fraction] = {}
+    loop = next((n for n, loop in enumerate(kernel.loops) if line in loop.lines), None)
+    total = lines.get(line, (0, 0))[1]
+    if loop is not None and total:
+        for access in carrying:
+            guarded = access.instruction.predicate is not None
+            for stage, threads in runs[loop]:
+                if access.block in stage.blocks and (guarded or not stage.guarded):
+                    parts[access.instruction.offset] = Fraction(threads, total)
+                    break
+    rest = [access for access in carrying if access.instruction.offset not in parts]
+    blocks = dict.fromkeys(access.block for access in rest)
+    # Several in one block are pieces of one access; those of several blocks are alternatives.
+    threads = sum(solved[block].threads for block in blocks)
+    for access in rest:
+        share = Fraction(solved[access.block].threads, threads) if len(blocks) > 1 and threads else Fraction(1)
+        parts[access.instruction.offset] = share
+    result = {}
+    start = Fraction(0)
+    for access in carrying:
+        share = parts[access.instruction.offset]
+        if start + share > 1:
+            start = Fraction(0)
+        result[access.instruction.offset] = (start, start + share)
+        start += share
+    return result
+
+
+def _part(value: int, share: tuple[Fraction, Fraction]) -> int:
+    """A part of a count, rounded so that parts that make up the whole add up to it."""
+    return round(value * share[1]) - round(value * share[0])
+
+
+def _cost(access: MachineAccess, run: Executions, counted: SiteCounts, share: tuple[Fraction, Fraction]) -> AccessCost:
+    site = counted.site
+    sectors = sectors_ideal = wavefronts = wavefronts_ideal = None
+    on = _part(counted.threads_on, share)
+    if access.recount is not None and access.recount.rule == CountRule.EXCHANGE:
+        # The compare-and-swap of a round costs two wavefronts; its load what its lanes cost.
+        swap = access.instruction.name != "LDS"
+        wavefronts = 2 * counted.requests_on if swap else counted.wavefronts
+        wavefronts_ideal = 2 * counted.requests_on if swap else counted.requests_on
+    elif site.space == Space.SHARED:
+        wavefronts = _part(counted.wavefronts, share)
+        wavefronts_ideal = _part(counted.wavefronts_ideal, share)
+    elif site.space in (Space.GLOBAL, Space.LOCAL):
+        sectors = _part(counted.sectors, share)
+        sectors_ideal = _part(counted.sectors_ideal, share)
+        if site.space == Space.LOCAL:
+            sectors_ideal = min(sectors, -(-on * site.width_bits // 8 // 32))
+    return AccessCost(
+        access, counted, site.space, run.warps, run.threads, on, sectors, sectors_ideal, wavefronts,
+        wavefronts_ideal,
+    )  # fmt: skip
+
+
+def _spill(access: MachineAccess, run: Executions) -> AccessCost:
+    """Every active lane moves its words: eight lanes a sector of each word."""
+    words = max(1, access.instruction.width_bits // 32)
+    if run.threads == WARP * run.warps:
+        groups = run.threads // _SECTOR_LANES
+    else:  # where the idle lanes are is not known: as if they were the last
+        average = -(-run.threads // run.warps) if run.warps else 0
+        groups = run.warps * -(-average // _SECTOR_LANES)
+    sectors = words * groups
+    return AccessCost(
+        access, None, Space.LOCAL, run.warps, run.threads, run.threads, sectors,
+        min(sectors, -(-run.threads * words * 4 // 32)), None, None,
+    )  # fmt: skip

@@ -1,0 +1,156 @@
+"""One kernel's machine code joined with its PTX: which machine instruction carries which access, and what to count.
+
+A machine access is told by the line of PTX that it carries. ptxas widens and merges accesses (the widened one carries
+one of their lines), deletes them (no instruction carries the line), and copies them where it unrolls.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lanewise.emulator.lowering.memory import space_of, vector_length
+from lanewise.emulator.machine import CountingPlan, CountRule, Recount
+from lanewise.ptx.syntax import TYPE_BITS, Function, Instruction
+from lanewise.records import AccessKind, MachineInstruction, SourceLine, Space
+from lanewise.sass import blocks as machine_blocks
+from lanewise.sass.blocks import MachineBlock
+from lanewise.sass.executions import Line
+from lanewise.sass.listing import SassFunction, SassInstruction, never_runs
+from lanewise.sass.unroll import UnrolledLoop, unrolled_loops
+
+_KINDS = {"ld": AccessKind.LOAD, "ldu": AccessKind.LOAD, "st": AccessKind.STORE, "atom": AccessKind.ATOMIC,
+          "red": AccessKind.ATOMIC}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PtxAccess:
+    """What the PTX instruction of a line accesses, as it is written there."""
+
+    space: Space
+    kind: AccessKind
+    width_bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class MachineAccess:
+    """A machine instruction of global, shared, local or generic memory. `ptx` is None for spills, and where the line it
+    carries is of no access of its kind. `recount` is how it differs from what PTX counts, if it does."""
+
+    instruction: SassInstruction
+    block: int
+    line: Line | None
+    ptx: PtxAccess | None
+    recount: Recount | None = None
+    source: SourceLine | None = None  # of the PTX line, whatever stands on it
+
+    @property
+    def record(self) -> MachineInstruction:
+        i = self.instruction
+        return MachineInstruction(i.offset, i.opcode, i.width_bits, i.predicate, self.block)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineKernel:
+    """The machine code of a kernel. `suffixes` are those of the PTX sections of its modules, by module."""
+
+    section: SassFunction
+    blocks: tuple[MachineBlock, ...]
+    accesses: tuple[MachineAccess, ...]
+    loops: tuple[UnrolledLoop, ...]
+    plan: CountingPlan
+    suffixes: Mapping[int, str]
+
+    def suffix(self, module: int) -> str:
+        return self.suffixes.get(module, "")
+
+    def of_line(self, module: int, ptx_line: int) -> tuple[MachineInstruction, ...]:
+        """The machine instructions that carry the access of a line of PTX."""
+        line = (self.suffix(module), ptx_line)
+        return tuple(access.record for access in self.accesses if access.line == line and access.ptx is not None)
+
+
+def join(
+    section: SassFunction, functions: Sequence[tuple[int, Function]], suffixes: Mapping[int, str] | None = None
+) -> MachineKernel:
+    """`functions` are (module, function) of the kernel and of everything that it may call."""
+    suffixes = suffixes or {}
+    blocks = machine_blocks.build(section)
+    known = {
+        (suffixes.get(module, ""), instruction.line): (module, access)
+        for module, function in functions
+        for instruction in _instructions(function)
+        if (access := ptx_access(instruction)) is not None
+    }
+    sources = {
+        (suffixes.get(module, ""), instruction.line): instruction.source
+        for module, function in functions
+        for instruction in _instructions(function)
+    }
+    accesses = []
+    for block in blocks:
+        for instruction in block.instructions:
+            found = instruction.memory
+            if found is None or found[0] == Space.CONST or never_runs(instruction):
+                continue
+            joined = _access(instruction, block.index, known)
+            source = sources.get((instruction.module, instruction.ptx_line or 0))
+            accesses.append(replace(joined, source=source))
+    loops = unrolled_loops([(m, suffixes.get(m, ""), function) for m, function in functions], blocks)
+    recounts = dict.fromkeys(access.recount for access in accesses if access.recount is not None)
+    plan = CountingPlan(tuple(recounts), tuple(loop.plan for loop in loops))
+    return MachineKernel(section, tuple(blocks), tuple(accesses), loops, plan, suffixes)
+
+
+def _instructions(function: Function) -> Iterable[Instruction]:
+    return (statement for statement in function.body if isinstance(statement, Instruction))
+
+
+def ptx_access(instruction: Instruction) -> PtxAccess | None:
+    """The access of a load, store or atomic; None for every other instruction, and for parameters."""
+    kind = _KINDS.get(instruction.opcode)
+    if kind is None or not instruction.types:
+        return None
+    space = space_of(instruction)
+    if space == Space.PARAM:
+        return None
+    return PtxAccess(space, kind, TYPE_BITS[instruction.type] * vector_length(instruction))
+
+
+def _access(instruction: SassInstruction, block: int, known: Mapping[Line, tuple[int, PtxAccess]]) -> MachineAccess:
+    if instruction.spill or instruction.ptx_line is None:
+        return MachineAccess(instruction, block, None, None)
+    line = (instruction.module, instruction.ptx_line)
+    module, ptx = known.get(line, (0, None))
+    memory = instruction.memory
+    if ptx is None or memory is None:
+        return MachineAccess(instruction, block, line, None)
+    space, kind = memory
+    rule = _rule(instruction, ptx)
+    agrees = Space.GENERIC in (space, ptx.space) or space == ptx.space
+    if not agrees or (kind != ptx.kind and rule != CountRule.EXCHANGE):
+        return MachineAccess(instruction, block, line, None)
+    differs = instruction.width_bits != ptx.width_bits or rule in (CountRule.EXCHANGE, CountRule.WORDS)
+    if not differs or ptx.space == Space.GENERIC:
+        return MachineAccess(instruction, block, line, ptx)
+    return MachineAccess(instruction, block, line, ptx, Recount(module, line[1], instruction.width_bits, rule))
+
+
+def _rule(instruction: SassInstruction, ptx: PtxAccess) -> CountRule:
+    """How the machine instruction is charged. An atomic that adds one counts each word once; one that the machine does
+    not have on shared memory is a loop of loads and compare-and-swaps."""
+    if ptx.kind == AccessKind.ATOMIC and ptx.space == Space.SHARED:
+        if instruction.name == "LDS" or ".CAST" in instruction.opcode:
+            return CountRule.EXCHANGE
+        return CountRule.WORDS if ".POPC." in instruction.opcode else CountRule.LANES
+    return CountRule.STORE if ptx.kind == AccessKind.STORE else CountRule.LOAD
+
+
+def copies_by_line(accesses: Iterable[MachineAccess]) -> dict[Line, list[MachineAccess]]:
+    """Machine accesses that carry the same access of PTX."""
+    result: dict[Line, list[MachineAccess]] = defaultdict(list)
+    for access in accesses:
+        if access.ptx is not None and access.line is not None:
+            result[access.line].append(access)
+    return result
