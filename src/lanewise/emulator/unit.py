@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import runtime
@@ -87,6 +87,7 @@ class Unit:
         self.recounts: dict[tuple[int, int], list[Recount]] = {}
         for item in plan.recounts:
             self.recounts.setdefault((item.module, item.ptx_line), []).append(item)
+        self._recounting: dict[tuple[int, Recount], SiteInfo] = {}
         self.trip_rows: dict[TripPlan, int] = {}  # number of the block counters of a plan's first stage
         self.definitions: dict[str, str] = {}
         self.declarations: set[str] = set()
@@ -209,6 +210,18 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
         make(Space.SHARED)
         make(Space.LOCAL)
         return first
+
+    def add_recount(self, site: SiteInfo, recount: Recount) -> SiteInfo:
+        """The site that counts the access of another one again."""
+        key = (site.index, recount)
+        if key not in self._recounting:
+            again = replace(site, index=len(self.sites), width_bits=recount.width_bits, recount=recount)
+            again.static_sectors = again.static_wavefronts = again.static_wavefronts_ideal = 0
+            again.static_pattern = again.static_stride = 0
+            again.on_from_block = False
+            self.sites.append(again)
+            self._recounting[key] = again
+        return self._recounting[key]
 
     def add_place(self, function: Function, instruction: Instruction) -> int:
         """A number for an instruction that is no memory access but may fault: they follow PLACE_BASE."""

@@ -25,8 +25,7 @@ def recount(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Qu
 
 
 def _recount(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity, wanted: Recount) -> None:
-    extra = t.new_site(ins, site.space, site.kind, wanted.width_bits, site.array)
-    extra.recount = wanted
+    extra = t.unit.add_recount(site, wanted)
     bytes_ = wanted.width_bits // 8
     if (
         site.space == Space.SHARED
