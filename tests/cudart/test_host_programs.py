@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from host_run import Runner
+from host_run import PROGRAMS, Runner
 
 from lanewise.cudart import known_symbols, library_directory, supported_symbols
 from lanewise.errors import UsageError
@@ -108,7 +108,7 @@ def test_exit_codes_are_the_programs_own(
         ("read", r"host code read device memory at 0x[0-9a-f]+, byte 12 of allocation 1: 40 bytes made by cudaMalloc"),
         ("write", r"host code wrote device memory at .*, byte 36 of allocation 1: 40 bytes made by cudaMalloc"),
         ("beyond", r"host code read device memory at .*, which is in no allocation of this process"),
-        ("freed", r"host code read device memory at .*, byte 0 of allocation 1: 40 bytes made by cudaMalloc, freed"),
+        ("freed", r"host code read device memory at .*, byte 8 of allocation 1: 40 bytes made by cudaMalloc, freed"),
     ],
 )
 def test_host_code_that_touches_device_memory_is_told(run: Runner, ends_program: Path, way: str, message: str) -> None:
@@ -120,6 +120,9 @@ def test_host_code_that_touches_device_memory_is_told(run: Runner, ends_program:
     assert re.search(message, finding.message)
     made = [text for text in finding.evidence if re.search(r"allocated for 'p' at .*ends.cu:\d+$", text)]
     assert len(made) == (0 if way == "beyond" else 1)
+    assert finding.source is not None
+    line = (PROGRAMS / "ends.cu").read_text().splitlines()[finding.source.line - 1]
+    assert f'if (way == "{way}")' in line
     assert done.output == ("about to read\n" if way == "read" else "")
 
 

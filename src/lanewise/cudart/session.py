@@ -277,13 +277,18 @@ class Session:
         return Reply()
 
     def _touch(self, fields: Fields, thread: int) -> Reply:
-        """allocation, then what host code did to it (a sentence without length in front) -> nothing"""
+        """allocation, address of the first byte of the file that holds the instruction, instruction, then file and what
+        was done in words, each ending in a zero -> nothing"""
         site = self._shared.call_sites.find(fields.u64())
-        text = fields.rest().decode("utf-8", "replace")
+        base, instruction = fields.u64(), fields.u64()
+        path, _, text = fields.rest().decode("utf-8", "replace").rstrip("\0").partition("\0")
         name, made_at = site.lookup() if site else (None, None)
         evidence = (f"it was allocated for {name!r} at {made_at.file}:{made_at.line}",) if name and made_at else ()
+        _, source = CallSite(path, base, instruction + 1).lookup()
         step = "copy it to the host with cudaMemcpy, or allocate it with cudaMallocManaged"
-        self._shared.findings.append(Finding("host-access", Severity.ERROR, text, evidence=evidence, next_step=step))
+        self._shared.findings.append(
+            Finding("host-access", Severity.ERROR, text, source=source, evidence=evidence, next_step=step)
+        )
         return Reply()
 
     def _unsupported(self, fields: Fields, thread: int) -> Reply:

@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
   if (way == "read") { std::printf("about to read\n"); std::fflush(stdout); return p[3]; }
   if (way == "write") p[9] = 1;
   if (way == "beyond") return p[100000];
-  if (way == "freed") { cudaFree(p); return p[0]; }
+  if (way == "freed") { cudaFree(p); return p[2] + 1; }
   if (way == "null") return *(volatile int*)(intptr_t)(argc - 2);
   if (way == "handled") { signal(SIGSEGV, mine); return p[0]; }
   if (way == "syscall") return write(1, p, 40) == -1 ? 0 : 1;

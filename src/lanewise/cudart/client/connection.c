@@ -93,7 +93,8 @@ static int receive_fd(void) {
     char byte;
     char control[CMSG_SPACE(sizeof(int))];
     struct iovec part = {&byte, 1};
-    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
+                            .msg_controllen = sizeof control};
     ssize_t got;
     do got = recvmsg(connection, &header, MSG_CMSG_CLOEXEC);
     while (got < 0 && errno == EINTR);

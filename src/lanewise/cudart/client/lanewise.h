@@ -16,7 +16,8 @@
 
 #define API __attribute__((visibility("default")))
 /* A call has a second name in programs compiled with --default-stream per-thread; order is the same here. */
-#define SECOND_NAME(name, suffix) extern __typeof(name) name##suffix __attribute__((alias(#name), visibility("default")));
+#define SECOND_NAME(name, suffix) \
+    extern __typeof(name) name##suffix __attribute__((alias(#name), visibility("default")));
 
 /* --- messages: little-endian fields one after another, strings and blobs with a u64 length in front (message.c) */
 typedef struct {
@@ -90,6 +91,9 @@ void lw_install_touch_handler(void);
 /* `caller`: the address that the call returns to, which tells the source line of it. */
 cudaError_t lw_allocate(void **pointer, size_t size, int kind, const char *made_by, unsigned flags, const void *caller);
 #define CALLER __builtin_return_address(0)
+/* The file of the program or library that holds an address; returns where its first byte lies, 0 if there is none. */
+enum { LW_PATH = 1024 };
+uint64_t lw_file_of(const void *address, char path[LW_PATH]);
 /* `kinds`: bits of the kinds that may be freed so. Memory with the flag OF_A_GRAPH only goes with the same bit: graphs
  * may be launched again after the program has freed what they allocated. */
 enum { OF_A_GRAPH = 1 << 30 };

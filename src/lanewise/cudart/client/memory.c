@@ -8,21 +8,23 @@
 
 enum { FROM_DEVICE = 1 << KIND_MALLOC | 1 << KIND_MANAGED, FROM_HOST = 1 << KIND_HOST, PITCH = 512 };
 
-/* The file of the program or library that holds an address, and where its first byte lies. */
-static void put_place(Message *request, const void *address) {
+uint64_t lw_file_of(const void *address, char path[LW_PATH]) {
     Dl_info info;
-    char path[4096];
-    bool known = dladdr(address, &info) && info.dli_fname;
-    const char *name = known ? info.dli_fname : "";
-    if (known && !strcmp(name, program_invocation_name)) { /* as it was typed, perhaps in another directory */
-        ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-        if (size > 0) {
-            path[size] = 0;
-            name = path;
-        }
+    path[0] = 0;
+    if (!dladdr(address, &info) || !info.dli_fname) return 0;
+    if (strlen(info.dli_fname) < LW_PATH) strcpy(path, info.dli_fname);
+    if (!strcmp(info.dli_fname, program_invocation_name)) { /* as it was typed, perhaps in another directory */
+        ssize_t size = readlink("/proc/self/exe", path, LW_PATH - 1);
+        if (size > 0) path[size] = 0;
     }
-    lw_put_text(request, name);
-    lw_put_u64(request, known ? (uint64_t)info.dli_fbase : 0);
+    return (uint64_t)info.dli_fbase;
+}
+
+static void put_place(Message *request, const void *address) {
+    char path[LW_PATH];
+    uint64_t base = lw_file_of(address, path);
+    lw_put_text(request, path);
+    lw_put_u64(request, base);
     lw_put_u64(request, (uint64_t)address);
 }
 
