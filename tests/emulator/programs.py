@@ -17,8 +17,37 @@ MASK = 0xFFFFFFFF
 HEADER = """.version 8.0
 .target sm_80
 .address_size 64
+.shared .align 16 .b8 room[32768];
+.func (.param .b32 r) helper(.param .b32 x) {
+ .reg .pred %p<2>; .reg .b32 %r<4>;
+ ld.param.u32 %r1, [x];
+ mov.u32 %r2, %r1;
+ and.b32 %r3, %r1, 3;
+ setp.eq.u32 %p1, %r3, 0;
+ @%p1 bra DONE;
+AGAIN:
+ mad.lo.u32 %r2, %r2, 3, 1;
+ sub.u32 %r3, %r3, 1;
+ setp.ne.u32 %p1, %r3, 0;
+ @%p1 bra AGAIN;
+DONE:
+ st.param.b32 [r], %r2;
+ ret;
+}
 """
+
+
+def helper(x: int, out: list[int]) -> int:
+    """The device function above; it adds to the count of instructions."""
+    out[WORDS] += 7 + 4 * (x & 3)
+    for _ in range(x & 3):
+        x = x * 3 + 1 & MASK
+    return x
+
+
 PROLOGUE = """ .reg .pred %p<4>; .reg .b32 %v<6>; .reg .b32 %t<16>; .reg .b32 %c<64>; .reg .b64 %d<12>;
+ .reg .b32 %s<4>; .reg .b32 %q<64>; .param .b32 argument; .param .b32 result;
+ ld.param.u64 %d0, [room_of_blocks];
  ld.param.u64 %d1, [out];
  ld.param.u64 %d2, [table];
  mov.u32 %t0, %tid.x;
@@ -38,6 +67,17 @@ PROLOGUE = """ .reg .pred %p<4>; .reg .b32 %v<6>; .reg .b32 %t<16>; .reg .b32 %c
  add.s64 %d1, %d1, %d3;
  mul.wide.s32 %d4, %t0, 4;
  add.s64 %d4, %d2, %d4;
+ mov.u32 %s0, room;
+ mad.lo.u32 %s1, %t6, 64, %s0;
+ add.u32 %s1, %s1, 16384;
+ mad.lo.u32 %s0, %t6, 4, %s0;
+ mul.wide.u32 %d6, %t5, 32768;
+ add.s64 %d6, %d0, %d6;
+ mul.wide.u32 %d7, %t6, 64;
+ add.s64 %d7, %d6, %d7;
+ add.s64 %d7, %d7, 16384;
+ mul.wide.u32 %d8, %t6, 4;
+ add.s64 %d6, %d6, %d8;
  mov.u32 %v0, %t6;
  mov.u32 %v1, %t0;
  mov.u32 %v2, %t5;
@@ -45,7 +85,7 @@ PROLOGUE = """ .reg .pred %p<4>; .reg .b32 %v<6>; .reg .b32 %t<16>; .reg .b32 %c
  mov.u32 %v4, %t1;
  mov.u32 %v5, 0;
 """
-PROLOGUE_INSTRUCTIONS = PROLOGUE.count(";") - 5
+PROLOGUE_INSTRUCTIONS = sum(not line.startswith(" .") for line in PROLOGUE.splitlines())
 
 
 @dataclass(slots=True)
@@ -63,7 +103,7 @@ class Program:
     tables: dict[str, list[int]] = field(default_factory=dict)
 
     def ptx(self) -> str:
-        text = f".visible .entry {self.name}(.param .u64 out, .param .u64 table) {{\n{PROLOGUE}"
+        text = f".visible .entry {self.name}(.param .u64 out, .param .u64 table, .param .u64 room_of_blocks) {{\n{PROLOGUE}"
         for name, targets in self.tables.items():
             text += f" {name}: .branchtargets {', '.join(f'L{t}' for t in targets)};\n"
         for number, block in enumerate(self.blocks):
@@ -79,18 +119,19 @@ class Program:
             size = len(block.lines) + sum(ptx.count(";") for ptx in ([block.end[0]] if block.end else []))
             body = [f"out[{WORDS}] += {size}", *(python for _, python in block.lines)]
             body.append(block.end[1] if block.end else f"return {number + 1}")
-            source += f"def b{number}(v, c, table, out, thread):\n" + "".join(f"    {line}\n" for line in body)
-        scope: dict[str, object] = {}
+            source += f"def b{number}(v, c, table, out, thread, m):\n" + "".join(f"    {line}\n" for line in body)
+        scope: dict[str, object] = {"helper": helper}
         exec(source, scope)
         steps = [scope[f"b{n}"] for n in range(len(self.blocks))]
 
         def run(v: list[int], table: list[int], out: list[int]) -> int:
             out.append(PROLOGUE_INSTRUCTIONS)
             c = [0] * 64
+            m = [[0] * 16 for _ in range(4)]
             at = 0
             thread = v[1]
             while at >= 0:
-                at = steps[at](v, c, table, out, thread)  # type: ignore[operator]
+                at = steps[at](v, c, table, out, thread, m)  # type: ignore[operator]
             return out.pop()
 
         return run
@@ -104,7 +145,7 @@ class Generator:
         self.blocks = [Block()]
         self.tables: dict[str, list[int]] = {}
         self.counters = 0
-        self.loops: list[tuple[int, list[int], list[int]]] = []  # (head, blocks that break, blocks that continue)
+        self.loops: list[tuple[int, list[int], list[int], int]] = []  # (head, blocks that break, blocks that continue)
 
     # ---------------------------------------------------------------- blocks
     @property
@@ -185,6 +226,48 @@ class Generator:
         n = self.register()
         self.emit(f"st.global.u32 [%d1+{4 * n}], %v{n};", f"out[{n}] = v[{n}]")
 
+    def memory(self) -> None:
+        """A load or store of the thread's own 16 words: shared (0, 1) or global (2, 3), side by side with other
+        threads' or in a row of its own."""
+        rng = self.rng
+        array = rng.randrange(4)
+        space, base = [("shared", "%s0"), ("shared", "%s1"), ("global", "%d6"), ("global", "%d7")][array]
+        pitch = (1024, 4)[array % 2]
+        word, index = rng.randrange(8), ""
+        if array < 2 and rng.random() < 0.3:  # words as a value says
+            a = self.register()
+            self.emit(f"and.b32 %s2, %v{a}, 7;", f"c[58] = v[{a}] & 7")
+            self.emit(f"mad.lo.u32 %s2, %s2, {pitch}, {base};", "pass")
+            base, index = "%s2", " + c[58]"
+        elif array == 0 and self.loops and rng.random() < 0.5:  # a pointer that moves with the loop
+            number = self.loops[-1][3]
+            base, index = f"%q{number}", f" + c[{number}]"
+        guard, unless = "", ""
+        if rng.random() < 0.2:
+            self.condition(0)
+            guard, unless = rng.choice([("@%p0 ", "if c[60]: "), ("@!%p0 ", "if not c[60]: ")])
+        count = rng.choice([1, 1, 2, 4]) if array % 2 and not index else 1
+        word = word // count * count
+        names = [self.register() for _ in range(count)]
+        vector = "" if count == 1 else f".v{count}"
+        store = rng.random() < 0.5
+        if not store:
+            names = rng.sample(range(WORDS), count)
+        regs = f"%v{names[0]}" if count == 1 else "{" + ", ".join(f"%v{n}" for n in names) + "}"
+        place = f"[{base}+{word * pitch}]"
+        if store:
+            action = "; ".join(f"m[{array}][{word + k}{index}] = v[{n}]" for k, n in enumerate(names))
+            self.emit(f"{guard}st.{space}{vector}.u32 {place}, {regs};", unless + action)
+        else:
+            action = "; ".join(f"v[{n}] = m[{array}][{word + k}{index}]" for k, n in enumerate(names))
+            self.emit(f"{guard}ld.{space}{vector}.u32 {regs}, {place};", unless + action)
+
+    def call(self) -> None:
+        d, a = self.register(), self.register()
+        self.emit(f"st.param.b32 [argument], %v{a};", f"v[{d}] = helper(v[{a}], out)")
+        self.emit("call (result), helper, (argument);", "pass")
+        self.emit(f"ld.param.b32 %v{d}, [result];", "pass")
+
     def statements(self, depth: int, count: int) -> None:
         for _ in range(count):
             kind = self.rng.random()
@@ -200,6 +283,12 @@ class Generator:
                 self.early_return()
             elif kind < 0.5:
                 self.store()
+            elif kind < 0.62:
+                self.memory()
+            elif kind < 0.65:
+                self.call()
+            elif kind < 0.68 and depth == 3:
+                self.emit("bar.sync 0;", "pass")
             else:
                 self.assignment()
 
@@ -228,14 +317,16 @@ class Generator:
         a, n = self.register(), self.rng.randrange(1, 3)
         self.emit(f"and.b32 %c{counter}, %v{a}, 3;", f"c[{counter}] = v[{a}] & 3")
         self.emit(f"add.u32 %c{counter}, %c{counter}, {n};", f"c[{counter}] += {n}")
+        self.emit(f"mad.lo.u32 %q{counter}, %c{counter}, 1024, %s0;", "pass")
         head = self.new()
         breaks: list[int] = []
         continues: list[int] = []
-        self.loops.append((head, breaks, continues))
+        self.loops.append((head, breaks, continues, counter))
         self.statements(depth - 1, self.rng.randrange(1, 4))
         self.loops.pop()
         latch = self.new()
         self.emit(f"sub.u32 %c{counter}, %c{counter}, 1;", f"c[{counter}] -= 1")
+        self.emit(f"sub.u32 %q{counter}, %q{counter}, 1024;", "pass")
         self.emit(f"setp.ne.u32 %p3, %c{counter}, 0;", f"c[62] = c[{counter}] != 0")
         after = self.new()
         self.blocks[latch].end = (f"@%p3 bra L{head};", f"return {head} if c[62] else {after}")
@@ -249,7 +340,7 @@ class Generator:
     def leave_loop(self) -> None:
         self.condition()
         place = len(self.blocks) - 1
-        self.rng.choice(self.loops[-1][1:]).append(place)
+        self.rng.choice(self.loops[-1][1:3]).append(place)
         self.new()
 
     def switch(self, depth: int) -> None:

@@ -39,7 +39,7 @@ def check(module: lanewise.Module, number: int, shape: tuple[int, int, int], blo
     program: Program = PROGRAMS[number]
     threads = blocks * shape[0] * shape[1] * shape[2]
     out = np.zeros((threads, WORDS), np.uint32)
-    record = module[program.name][blocks, shape](out, np.array(DATA, np.uint32))
+    record = module[program.name][blocks, shape](out, np.array(DATA, np.uint32), np.zeros(blocks << 15, np.uint8))
     results, executed = expected(number, shape, blocks)
     assert np.array_equal(out, results)
     launch = record.launch
