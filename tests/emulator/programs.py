@@ -103,7 +103,8 @@ class Program:
     tables: dict[str, list[int]] = field(default_factory=dict)
 
     def ptx(self) -> str:
-        text = f".visible .entry {self.name}(.param .u64 out, .param .u64 table, .param .u64 room_of_blocks) {{\n{PROLOGUE}"
+        parameters = ", ".join(f".param .u64 {name}" for name in ("out", "table", "room_of_blocks"))
+        text = f".visible .entry {self.name}({parameters}) {{\n{PROLOGUE}"
         for name, targets in self.tables.items():
             text += f" {name}: .branchtargets {', '.join(f'L{t}' for t in targets)};\n"
         for number, block in enumerate(self.blocks):
