@@ -54,3 +54,53 @@ def check(module: lanewise.Module, number: int, shape: tuple[int, int, int], blo
 def test_programs_in_every_block_shape(module: lanewise.Module, number: int) -> None:
     for shape in SHAPES:
         check(module, number, shape)
+
+
+SWITCH = """
+.visible .entry switched(.param .u64 o, .param .u32 mask, .param .u64 null) {
+ .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %d<9>;
+ ld.param.u64 %d1, [o];
+ ld.param.u32 %r4, [mask];
+ ld.param.u64 %d3, [null];
+ mov.u32 %r1, %tid.x;
+ and.b32 %r2, %r1, %r4;
+ setp.lt.u32 %p1, %r1, 24;
+ T: .branchtargets A, B, C, D;
+ mov.u32 %r3, 9;
+ @%p1 brx.idx %r2, T;      // lanes 24 to 31 go on with 9
+ bra E;
+A:
+ ret;                      // 0
+B:
+ ld.global.u32 %r3, [%d3]; // faults if it runs, even for no lane
+ mov.u32 %r3, 1;
+ bra E;
+C:
+ mov.u32 %r3, 2;           // and on to D: 12
+D:
+ add.u32 %r3, %r3, 10;
+E:
+ mul.wide.u32 %d2, %r1, 4;
+ add.u64 %d2, %d2, %d1;
+ st.global.u32 [%d2], %r3;
+ ret;
+}
+"""
+
+
+def test_a_guarded_switch() -> None:
+    kernel = lanewise.compile(HEADER + SWITCH)["switched"]
+    lane = np.arange(32)
+    for mask, values in ((2, [0, None, 12, 19]), (0, [0])):
+        o = np.zeros(32, np.int32)
+        kernel[1, 32](o, np.uint32(mask), np.uint64(0))  # index 0 or 2: never B
+        assert o.tolist() == [9 if t >= 24 else values[t & mask] for t in lane]
+    o = np.zeros(32, np.int32)
+    kernel[1, 32](o, np.uint32(3), np.zeros(1, np.int32))
+    assert o.tolist() == [9 if t >= 24 else [0, 1, 12, 19][t & 3] for t in lane]
+
+
+def test_a_block_that_no_lane_goes_to_does_not_run() -> None:
+    o = np.zeros(24, np.int32)
+    record = lanewise.compile(HEADER + SWITCH)["switched"][1, 24](o, np.uint32(0), np.uint64(0))
+    assert record.launch.ptx_instructions == 9  # 7 before the branch, it, and ret

@@ -117,7 +117,7 @@ def _may_diverge(last: Instruction, result: Analysis) -> bool:
         return False
     if last.opcode == "brx":
         kind = result.kind(last.operands[0])
-        return kind is not None and kind.tag != Tag.UNIFORM
+        return last.guard is not None or (kind is not None and kind.tag != Tag.UNIFORM)
     if last.guard is None:
         return False
     kind = result.kinds.get(last.guard.register.name)

@@ -95,6 +95,9 @@ _KINDS = {AccessKind.LOAD: "read", AccessKind.STORE: "write", AccessKind.ATOMIC:
 
 
 def _access(report: FaultReport, info: KernelInfo, lanes: list[int], memory: DeviceMemory) -> Words:
+    if report.site >= PLACE_BASE:
+        words = f"out-of-bounds or misaligned read of {report.size} bytes of the kernel's parameters"
+        return "bounds", words, (f"address {report.addresses[lanes[0]]:#x}",), "check the index against the size"
     site = info.sites[report.site]
     address = report.addresses[lanes[0]]
     what = f"{_KINDS[site.kind]} of {report.size} byte{'s' if report.size > 1 else ''}"

@@ -14,6 +14,7 @@ from lanewise.emulator.memory import DeviceMemory, OutOfDeviceMemory
 
 _CONVERSION = re.compile(rb"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%n])")
 MAX_TEXT = 1 << 20  # bytes of one string argument
+MAX_FIELD = 1 << 16  # width and precision of one conversion
 
 
 @dataclass(slots=True)
@@ -22,6 +23,8 @@ class HostServices:
 
     memory: DeviceMemory
     texts: dict[int, list[bytes]] = field(default_factory=dict)  # by block, in the order of printing
+    local_bytes: int = 0  # of one thread, and shared ones of a block, of the worker that asks
+    shared_bytes: int = 0
 
     def output(self) -> bytes:
         """All that was printed, blocks in launch order."""
@@ -29,6 +32,7 @@ class HostServices:
 
     def __call__(self, worker: WorkerMemory, code: int) -> None:
         warp, block = worker.current()
+        self.local_bytes, self.shared_bytes = worker.local_size // 32, worker.shared_size
         mask = worker.fields.get(Worker.SERVICE_MASK)
         for lane in range(32):
             if mask >> lane & 1:
@@ -78,9 +82,11 @@ class HostServices:
     def read(self, address: int, size: int, warp: Fields, block: Fields, lane: int) -> bytes:
         """Bytes at a generic address as a lane sees them; zeros where there is nothing."""
         if 0 <= address - LOCAL_WINDOW < WINDOW_BYTES:
-            return _local(warp, lane, address - LOCAL_WINDOW, size)
+            fits = address - LOCAL_WINDOW + size <= self.local_bytes
+            return _local(warp, lane, address - LOCAL_WINDOW, size) if fits else bytes(size)
         if 0 <= address - SHARED_WINDOW < WINDOW_BYTES:
-            return ctypes.string_at(block.get(Block.SHARED) + address - SHARED_WINDOW, size)
+            fits = address - SHARED_WINDOW + size <= self.shared_bytes
+            return ctypes.string_at(block.get(Block.SHARED) + address - SHARED_WINDOW, size) if fits else bytes(size)
         allocation = self.memory.find(address)
         if allocation is None or address + size > allocation.end:
             return bytes(size)
@@ -148,6 +154,7 @@ def format_text(text: bytes, arguments: _Arguments) -> bytes:
             width = str(arguments.integer(4, signed=True)).encode()
         if precision == b"*":
             precision = str(max(0, arguments.integer(4, signed=True))).encode()
+        width, precision = (_bounded(number) for number in (width, precision))
         spec = b"%" + flags + (width or b"") + (b"." + precision if precision is not None else b"")
         size = 8 if length in (b"l", b"ll", b"j", b"z", b"t") else 4
         if letter in b"di":
@@ -174,6 +181,11 @@ def format_text(text: bytes, arguments: _Arguments) -> bytes:
         return b""
 
     return _CONVERSION.sub(convert, text)
+
+
+def _bounded(number: bytes | None) -> bytes | None:
+    """A width or precision, held to what a line of text may need."""
+    return number if number is None else b"%d" % max(-MAX_FIELD, min(MAX_FIELD, int(number)))
 
 
 def _cut(number: int, length: bytes | None, *, signed: bool) -> int:

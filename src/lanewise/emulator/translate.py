@@ -507,7 +507,7 @@ class FunctionTranslator:
         assert isinstance(table, Symbol)
         targets = [self.analysis.graph.labels[name] for name in self.function.branch_targets[table.name]]
         index = self.operand(last.operands[0], "u32")
-        if index.tag == Tag.UNIFORM:
+        if index.tag == Tag.UNIFORM and last.guard is None:
             labels = [out.fresh_label("case") for _ in targets]
             cases = " ".join(f"i32 {n}, label %{label}" for n, label in enumerate(labels))
             out.line(f"switch i32 {index.text}, label %{labels[-1]} [ {cases} ]")
@@ -516,10 +516,13 @@ class FunctionTranslator:
                 self.jump(target)
             return
         vector = self.vector(index)
+        on = self.mask(last)
         ways: dict[int, str] = {}
+        if self.block.falls_through is not None:
+            ways[self.block.falls_through] = out.let(f"xor i32 {self.active}, {on}")
         for number, target in enumerate(targets):
             same = out.let(f"icmp eq <32 x i32> {vector}, splat (i32 {number})")
-            mask = out.let(f"and i32 {out.let(f'bitcast <32 x i1> {same} to i32')}, {self.active}")
+            mask = out.let(f"and i32 {out.let(f'bitcast <32 x i1> {same} to i32')}, {on}")
             ways[target] = out.let(f"or i32 {ways[target]}, {mask}") if target in ways else mask
         for target, mask in list(ways.items()):
             if self.analysis.graph.blocks[target].only_returns:
@@ -528,6 +531,14 @@ class FunctionTranslator:
         if not ways:
             self.lanes_left()
             return
+        rest = "0"
+        for mask in ways.values():
+            rest = out.let(f"or i32 {rest}, {mask}")
+        some, none = out.fresh_label("rest"), out.fresh_label("none")
+        out.line(f"br i1 {out.let(f'icmp ne i32 {rest}, 0')}, label %{some}, label %{none}")
+        out.label(none)
+        self.lanes_left()
+        out.label(some)
         self._split(list(ways.items()))
 
     def _label(self, instruction: Instruction) -> str:

@@ -10,6 +10,7 @@ from lanewise.ptx.mismatch import mismatch
 from lanewise.ptx.registers import function_register_type
 from lanewise.ptx.special_registers import SPECIAL_REGISTERS, SPECIAL_VECTORS
 from lanewise.ptx.syntax import (
+    TYPE_BITS,
     Address,
     Function,
     Instruction,
@@ -60,6 +61,30 @@ def _reason(program: Program, module: int, function: Function, ins: Instruction)
                 return f"register {name} is not declared"
     if ins.opcode == "call":
         return _call_reason(program, module, function, ins)
+    if ins.opcode in ("ld", "st") and any(modifier.split("::")[0] == "param" for modifier in ins.modifiers):
+        return _parameter_reason(function, ins)
+    return None
+
+
+def parameter_sizes(function: Function) -> dict[str, int]:
+    """Bytes of every .param variable that a function may name."""
+    sizes = {variable.name: variable.size for variable in function.variables if variable.space == "param"}
+    return sizes | {param.name: param.size for param in (*function.params, *function.returns)}
+
+
+def _parameter_reason(function: Function, ins: Instruction) -> str | None:
+    """Parameters are no memory that could be checked while the kernel runs: accesses by name must lie within them."""
+    address = next(operand for operand in ins.operands if isinstance(operand, Address))
+    if not isinstance(address.base, Symbol):
+        return None if ins.opcode == "ld" else "parameters are written by name only"
+    size = parameter_sizes(function).get(address.base.name)
+    if size is None:
+        return f"there is no parameter {address.base.name!r}"
+    value = next(operand for operand in ins.operands if operand is not address)
+    count = len(value.elements) if isinstance(value, VectorOperand) else 1
+    offset = address.base.offset + address.offset
+    if not 0 <= offset <= size - count * TYPE_BITS[ins.type] // 8:
+        return f"byte {offset} is not within parameter {address.base.name!r} of {size} bytes"
     return None
 
 
@@ -83,16 +108,18 @@ def _call_reason(program: Program, module: int, function: Function, ins: Instruc
     from lanewise.emulator.lowering.control import call_parts
 
     results, target, arguments = call_parts(ins)
-    declared = {variable.name for variable in function.variables}
-    declared |= {param.name for param in (*function.params, *function.returns)} if not function.is_kernel else set()
+    sizes = parameter_sizes(function)
+    if function.is_kernel:
+        sizes = {name: size for name, size in sizes.items() if name not in {param.name for param in function.params}}
     for operand in (*results, *arguments):
-        if not isinstance(operand, Symbol) or operand.name not in declared:
+        if not isinstance(operand, Symbol) or operand.name not in sizes:
             return "arguments of calls in registers are not run; nvcc passes them in .param variables"
     if not isinstance(target, Symbol) or target.name in BUILTIN_FUNCTIONS:
         return None
     found = program.find_function(target.name, module)
     if found is None:
         return f"function {target.name!r} is not defined in any module"
-    if len(found.params) != len(arguments) or len(found.returns) != len(results):
+    given = [sizes[operand.name] for operand in (*results, *arguments) if isinstance(operand, Symbol)]
+    if len(found.params) != len(arguments) or given != [param.size for param in (*found.returns, *found.params)]:
         return f"the call does not fit the parameters of {target.name!r}"
     return None

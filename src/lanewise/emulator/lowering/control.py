@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.emulator.layout import Fault, Launch, Request, Service, Warp, Worker
 from lanewise.emulator.lowering import memory
+from lanewise.emulator.unsupported import parameter_sizes
 from lanewise.ptx.syntax import Function, Instruction, Operand, OperandList, Register, Symbol
 
 if TYPE_CHECKING:
@@ -142,7 +143,9 @@ def _indirect(
     equal = out.let(f"icmp eq <32 x i64> {addresses}, {_splat64(t, address)}")
     group = out.let(f"and i32 {out.let(f'bitcast <32 x i1> {equal} to i32')}, {rest}")
     out.line(f"store i32 {out.let(f'xor i32 {rest}, {group}')}, ptr %callers")
-    candidates = [f for f in t.unit.functions if not f.is_kernel and _fits(f, results, arguments)]
+    sizes = parameter_sizes(t.function)
+    given = [sizes[operand.name] for operand in (*results, *arguments) if isinstance(operand, Symbol)]
+    candidates = [f for f in t.unit.functions if not f.is_kernel and _sizes(f) == given]
     labels = [out.fresh_label("to") for _ in candidates]
     bad = out.fresh_label("nowhere")
     cases = " ".join(
@@ -168,8 +171,8 @@ def _splat64(t: FunctionTranslator, text: str) -> str:
     return q.splat(t.out, "i64", text)
 
 
-def _fits(function: Function, results: tuple[Operand, ...], arguments: tuple[Operand, ...]) -> bool:
-    return len(function.params) == len(arguments) and len(function.returns) == len(results)
+def _sizes(function: Function) -> list[int]:
+    return [param.size for param in (*function.returns, *function.params)]
 
 
 def _service(

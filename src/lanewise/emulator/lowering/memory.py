@@ -475,8 +475,20 @@ def load_param(t: FunctionTranslator, ins: Instruction) -> None:
     bytes_ = int(element[1:]) // 8
     place = _param_place(t, ins.operands[1])
     signed = ins.type.startswith("s")
+    if place is None and not t.function.is_kernel:  # by address: a parameter of a device function lies in local memory
+        site = t.new_site(ins, Space.LOCAL, AccessKind.LOAD, 8 * bytes_ * len(targets))
+        address = address_of(t, ins.operands[1], wide=False)
+        host, mask = touch(t, ins, Space.LOCAL, address, bytes_ * len(targets), site, is_load=True)
+        for target, value in zip(targets, _gather(t, host, mask, element, len(targets)), strict=True):
+            t.write(target, value, ins, signed=signed)
+        return
     if place is None:
         address = address_of(t, ins.operands[1], wide=True)
+        if not isinstance(ins.operands[1].base, Symbol):  # type: ignore[union-attr]
+            t.out.line(
+                f"call void @lw_check_each(ptr %x, ptr %w, ptr %scratch, <32 x i64> {t.vector(address)}, "
+                f"i32 {t.mask(ins)}, i32 {bytes_ * len(targets)}, i32 {t.fault_site()})"
+            )
         for part, target in enumerate(targets):
             if address.tag == Tag.UNIFORM:
                 pointer = t.out.let(f"inttoptr i64 {address.text} to ptr")
