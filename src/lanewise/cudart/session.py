@@ -300,7 +300,7 @@ class Session:
     def _report_host_limit(self, size: int, limit: int) -> None:
         finding = Finding(
             "memory",
-            Severity.ERROR,
+            Severity.WARNING,
             f"{size:,} bytes of device memory were refused: {self._memory.allocated:,} are allocated, and this machine "
             f"has room for {limit:,}",
             next_step="use smaller sizes, or a machine with more memory",
@@ -311,7 +311,7 @@ class Session:
     def _report_refusal(self, function: FunctionInfo, error: CudaError, reason: str) -> None:
         finding = Finding(
             "launch",
-            Severity.ERROR,
+            Severity.WARNING,
             f"the launch was refused ({error.text}): {reason}",
             kernel=function.name,
             next_step="check cudaGetLastError after each launch, and choose sizes within the limits",
