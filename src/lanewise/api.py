@@ -203,7 +203,13 @@ class Launcher:
     def _result(self, launch: LaunchRecord) -> RunResult:
         device = self.kernel.device
         return RunResult(
-            demangle(self.kernel.symbol), device.spec.name, device.arch, 0, (launch,), device.sources, launch.findings
+            _plain(launch.kernel),
+            device.spec.name,
+            device.arch,
+            0,
+            (launch,),
+            device.sources,
+            launch.findings,
         )
 
 

@@ -30,7 +30,7 @@ class RunRequest:
     kernel: str | None = None  # pattern, see `reports`
     launches: int | None = None  # at most so many launches of each kernel
     deterministic: bool = False  # one order of blocks, so that floating-point atomics give the same sums
-    max_instructions: int | None = None  # warp-level PTX instructions of one launch; None: the emulator's default
+    max_instructions: int | None = None  # thread-level PTX instructions of one launch; None: the emulator's default
     max_seconds: float | None = None  # wall time of one launch; None: the emulator's default
     progress: Progress | None = field(default=None, compare=False)
 

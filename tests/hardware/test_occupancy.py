@@ -96,14 +96,14 @@ def test_carveout_limits_blocks_and_is_raised_to_hold_one() -> None:
     ("threads", "registers", "shared", "step"),
     [
         (256, 32, 0, None),
-        (128, 85, 0, "85 to 80 registers a thread give one more block (6 of 4 warps each)"),
-        (128, 32, 30000, "30000 to 28160 bytes of shared memory a block gives one more block (8 of 4 warps each)"),
+        (128, 85, 0, "with 80 registers a thread instead of 85: 6 blocks of 4 warps an SM"),
+        (128, 32, 30000, "with 28160 bytes of shared memory a block instead of 30000: 8 blocks of 4 warps an SM"),
         (
             128,
             128,
             56000,
-            "128 to 96 registers a thread and 56000 to 45568 bytes of shared memory a block give one more block "
-            "(5 of 4 warps each)",
+            "with 96 registers a thread instead of 128 and 45568 bytes of shared memory a block instead of 56000: "
+            "5 blocks of 4 warps an SM",
         ),
         (768, 32, 0, "blocks of 512 instead of 768 threads keep 64 of 64 warps resident"),
         (32, 16, 0, "blocks of 64 instead of 32 threads keep 64 of 64 warps resident"),
@@ -118,7 +118,7 @@ def test_the_next_step_does_what_it_says() -> None:
     for registers in range(33, 256):
         before = occupancy(H200, threads_per_block=128, registers_per_thread=registers)
         assert before.next_step is not None
-        wanted = int(before.next_step.split()[2])
+        wanted = int(before.next_step.split()[1])
         after = occupancy(H200, threads_per_block=128, registers_per_thread=wanted)
         barely = occupancy(H200, threads_per_block=128, registers_per_thread=wanted + 1)
         assert after.active_blocks > before.active_blocks

@@ -50,8 +50,9 @@ def test_unlike_accesses_of_one_line_are_never_averaged() -> None:
 def test_bank_conflict_says_requests_wavefronts_excess_and_lanes() -> None:
     text = report_text(mixed(), 120)
     assert "2 requests  4 wavefronts each  ideal 1  4-way conflict, strided by 16 bytes" in text
-    assert "(strided by 16 bytes; lanes 8 apart meet in one bank). Excess: 6 of this kernel's 8" in " ".join(
-        text.split()
+    assert (
+        "(4-way conflict; strided by 16 bytes; lanes 8 apart meet in one bank). Excess: 6 of this kernel's 8"
+        in " ".join(text.split())
     )
 
 
@@ -146,3 +147,20 @@ def test_colour_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     print_report(transposes(), file=stream, width=100)
     red = [line for line in stream.getvalue().splitlines() if line.startswith("\x1b[1;31m")]
     assert len(red) == 4
+
+
+def test_a_launch_that_did_not_end_is_not_praised() -> None:
+    done = gemm()
+    praise = "Nothing to gain from how lanes lie in memory"
+    assert praise in report_text(result((done,)), 120)
+    assert praise not in report_text(result((replace(done, completed=False),)), 120)
+
+
+def test_files_are_called_what_the_user_called_them() -> None:
+    def shown(program: str) -> str:
+        return report_text(result((replace(gemm(), accesses=(of_file,), lines=()),), program=program), 120)
+
+    of_file = access("/home/me/src/gemm.cu", 3, "ld.global.f32", "A", 8, 4, 4, Pattern.CONTIGUOUS)
+    assert "/home/me" not in shown("src/gemm.cu")  # the only file: no need to name it
+    assert "\n  src/gemm.cu\n" in shown("main.cu ./src/gemm.cu").replace("./", "")
+    assert "\n  /home/me/src/gemm.cu\n" in shown("other.cu")

@@ -168,7 +168,13 @@ def test_an_access_stands_at_the_users_line() -> None:
         return at.file, at.line, at.via
 
     assert shown() == ("k.cu", 7, "")
-    assert shown(inlined_at=kernel) == ("k.cu", 7, "called from line 20")
+    assert shown(inlined_at=kernel) == ("k.cu", 7, "via line 20")
     assert shown(file="/usr/include/atomic.hpp", inlined_at=kernel) == ("k.cu", 20, "in atomic.hpp:7")
     assert shown(file="/usr/include/atomic.hpp", inlined_at=helper) == ("k.cu", 5, "in atomic.hpp:7")
     assert shown(file=None, line=None) == (None, None, "")
+
+
+def test_runs_that_share_banks_are_not_called_contiguous() -> None:
+    row = access("a.cu", 1, "st.shared.f32", "t", 10, 4, 1, Pattern.CONTIGUOUS)
+    assert pattern_words(row) == "contiguous runs"
+    assert pattern_words(access("a.cu", 1, "st.shared.f32", "t", 10, 1, 1, Pattern.CONTIGUOUS)) == "contiguous"

@@ -46,7 +46,7 @@ def run(
         ),
     ] = False,
     max_instructions: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="End a launch after N warp-level PTX instructions.")
+        int | None, typer.Option(metavar="N", min=1, help="End a launch after N thread-level PTX instructions.")
     ] = None,
     max_seconds: Annotated[
         float | None, typer.Option(metavar="S", min=0.001, help="End a launch after S seconds.")

@@ -136,14 +136,17 @@ def _next_step(
         parts = []
         if REGISTERS in binding:
             fits = _largest(registers, lambda count: registers_limit(limits, threads, count) >= wanted)
-            parts.append(None if fits is None else f"{registers} to {fits} registers a thread")
+            parts.append(None if fits is None else f"{fits} registers a thread instead of {registers}")
         if SHARED_MEMORY in binding:
             fits = _largest(shared, lambda size: shared_limit(limits, size, carveout) >= wanted)
-            parts.append(None if fits is None else f"{shared} to {fits} bytes of shared memory a block")
+            parts.append(None if fits is None else f"{fits} bytes of shared memory a block instead of {shared}")
         if None not in parts:
-            verb = "give" if len(parts) > 1 or REGISTERS in binding else "gives"
-            return f"{' and '.join(str(part) for part in parts)} {verb} one more block ({wanted} of {warps} warps each)"
+            return f"with {' and '.join(str(part) for part in parts)}: {_counted(wanted, warps)} an SM"
     return _other_block_size(limits, threads, registers, shared, carveout, active * warps)
+
+
+def _counted(blocks: int, warps: int) -> str:
+    return f"{blocks} block{'s' if blocks > 1 else ''} of {warps} warp{'s' if warps > 1 else ''}"
 
 
 def _largest(current: int, fits: Callable[[int], bool]) -> int | None:

@@ -25,7 +25,7 @@ class AccessRow:
 
     access: Access
     copies: int
-    via: str  # "in header.hpp:82", "called from line 34", or empty
+    via: str  # "in header.hpp:82", "via line 34", or empty
     weight: Weight = Weight.FINE
 
 
@@ -73,7 +73,7 @@ def place(access: Access) -> Place:
     if shown.file != access.file:
         return Place(shown.file, shown.line, f"in {basename(access.file)}:{access.line}")
     if shown is not outermost and outermost.line != shown.line:
-        return Place(shown.file, shown.line, f"called from line {outermost.line}")
+        return Place(shown.file, shown.line, f"via line {outermost.line}")
     return Place(shown.file, shown.line, "")
 
 

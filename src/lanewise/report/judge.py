@@ -84,12 +84,15 @@ def access_weight(access: Access, line_excess: int, kernel_total: int) -> Weight
 def pattern_words(access: Access) -> str:
     """broadcast, contiguous, strided by 8,192 bytes, scattered; empty where it is not known.
 
-    A contiguous access that takes more sectors than its ideal is one whose runs start or end inside a sector.
+    A contiguous access that takes more sectors than its ideal is one whose runs start or end inside a sector; one of
+    shared memory that takes more wavefronts consists of several runs that share banks.
     """
     if access.pattern is None:
         return ""
     if access.pattern is Pattern.CONTIGUOUS and access.sectors and access.sectors > (access.sectors_ideal or 0):
         return "contiguous, off sector boundaries"
+    if access.pattern is Pattern.CONTIGUOUS and conflict_words(access):
+        return "contiguous runs"
     if access.pattern is Pattern.STRIDED and access.stride_bytes is not None:
         return f"strided by {text.count(access.stride_bytes)} bytes"
     return access.pattern.value

@@ -47,7 +47,7 @@ class KernelBlock:
             lines += [Text(line) for line in text.wrap(problem.sentence, width, first=f"  {number}  ")]
         if len(self.problems) > MOST_PROBLEMS:
             lines.append(Text(f"     and {len(self.problems) - MOST_PROBLEMS} more, marked above"))
-        if not self.problems:
+        if not self.problems and fold.first.completed:
             lines += [Text(line) for line in text.wrap(praise(fold), width, first="  ")]
         return lines
 
@@ -121,12 +121,13 @@ def _excerpt_lines(rows: Sequence[SourceRow], fold: Fold, program: str, width: i
     table = Table.fit([access for row in rows for access in row.accesses], width)
     digits = max([4, *(len(str(row.line)) for row in rows if row.line is not None)])
     files = list(dict.fromkeys(row.file for row in rows))
-    named = [file for file in files if file is not None] != [program]
+    names = {file: _as_named(file, program) for file in files if file is not None}
+    named = list(names.values()) != [program]
     lines: list[Text] = []
     for file in files:
         of_file = [row for row in rows if row.file == file]
         if named and file is not None:
-            lines.append(Text(f"  {text.clean(file)}", style="dim"))
+            lines.append(Text(f"  {text.clean(names[file])}", style="dim"))
         margin = min((_margin(row.text) for row in of_file if row.text and row.text.strip()), default=0)
         for row in of_file:
             if row.line is not None:
@@ -135,12 +136,27 @@ def _excerpt_lines(rows: Sequence[SourceRow], fold: Fold, program: str, width: i
             shown = _heaviest(row.accesses)
             for access in shown:
                 if row.line is None:
-                    lines.append(Text(f"  PTX line {access.access.ptx_line}: {text.clean(access.access.opcode)}"))
+                    lines.append(_without_line(access, width))
                 lines += table.lines(access)
             if len(shown) < len(row.accesses):
                 left_out = f"{len(row.accesses) - len(shown)} lighter accesses not shown; the JSON has all"
                 lines.append(Text(" " * table.form.indent + left_out, style="dim"))
     return lines
+
+
+def _without_line(row: AccessRow, width: int) -> Text:
+    """PTX that carries no source line: written by hand, or moved by the compiler."""
+    access = row.access
+    note = "" if access.file else "  (no source line)"
+    line = Text(f"  PTX line {access.ptx_line}: {text.clean(access.opcode)}{note}")
+    line.truncate(width)
+    return line
+
+
+def _as_named(file: str, program: str) -> str:
+    """The file as the user named it on the command line, where it was one of the program's inputs."""
+    named = (name for name in program.split(" ") if name and file.endswith(f"/{name.removeprefix('./')}"))
+    return next(named, file)
 
 
 def _heaviest(accesses: Sequence[AccessRow]) -> Sequence[AccessRow]:

@@ -73,9 +73,9 @@ def report_lines(result: RunResult, width: int) -> list[Text]:
 
 
 def _title(result: RunResult, width: int) -> Text:
-    head = (
-        f"-- Lanewise: {text.clean(basename(result.program))}, counted for {text.clean(result.device)} ({result.arch}) "
-    )
+    rest = f", run on the CPU, counted for {text.clean(result.device)} ({result.arch}) "
+    front = "-- Lanewise: "
+    head = front + text.shorten(text.clean(basename(result.program)), width - len(front) - len(rest)) + rest
     return Text(head.ljust(width, "-")[:width], style="bold")
 
 

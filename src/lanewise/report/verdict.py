@@ -9,7 +9,18 @@ from lanewise.records import Space
 from lanewise.report import text
 from lanewise.report.excerpt import AccessRow, SourceRow, basename
 from lanewise.report.fold import Fold
-from lanewise.report.judge import RANK, SECTORS, WARP_LANES, Cost, Weight, bank_words, cost, pattern_words, totals
+from lanewise.report.judge import (
+    RANK,
+    SECTORS,
+    WARP_LANES,
+    Cost,
+    Weight,
+    bank_words,
+    conflict_words,
+    cost,
+    pattern_words,
+    totals,
+)
 
 # Local memory is worth a sentence from this share of a kernel's sectors on, in percent.
 LOCAL_PERCENT = 10
@@ -66,7 +77,7 @@ def _access_problem(row: SourceRow, accesses: Sequence[AccessRow], whole: Mappin
     each = text.per(measured.actual, record.requests)
     unit = measured.unit.removesuffix("s") if each == "1" else measured.unit
     ideal = text.per(measured.ideal, record.requests)
-    reason = "; ".join(words for words in (pattern_words(record), bank_words(record)) if words)
+    reason = "; ".join(words for words in (conflict_words(record), pattern_words(record), bank_words(record)) if words)
     sentence = (
         f"{where}: the {what} {'moves' if measured.unit == SECTORS else 'takes'} {'up to ' if len(costs) > 1 else ''}"
         f"{each} {unit} a request where {ideal} would do{f' ({reason})' if reason else ''}. Excess: "
