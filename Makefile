@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check bench golden clean
+.PHONY: demo test check truth bench golden clean
 
 demo: $(STAMP)
 	$(BIN)/lanewise run examples/gemm.cu
@@ -16,6 +16,9 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+truth: $(STAMP)
+	LANEWISE_FULL_TRUTH=1 $(BIN)/pytest -s tests/sass/test_truth.py
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py

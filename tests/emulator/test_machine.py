@@ -118,24 +118,27 @@ def test_a_load_counted_again_at_another_width(seed: int) -> None:
     assert again[gather].sectors == coalescing.sectors(addresses, 0xFFFFFFFF, 8)
 
 
-def test_rounds_of_compare_and_swap() -> None:
-    source = """
-extern "C" __global__ void k(const int* where, float* out) {
-  __shared__ float s[512];
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("element", "width"), [("float", 4), ("double", 8)])
+def test_rounds_of_compare_and_swap(element: str, width: int, seed: int) -> None:
+    source = f"""
+extern "C" __global__ void k(const int* where, {element}* out) {{
+  __shared__ {element} s[512];
   for (int i = threadIdx.x; i < 512; i += 32) s[i] = i;
   __syncthreads();
-  atomicAdd(&s[where[threadIdx.x]], 1.0f);
+  atomicAdd(&s[where[threadIdx.x]], ({element})1);
   __syncthreads();
   out[threadIdx.x] = s[threadIdx.x];
-}"""
+}}"""
     module = parse(nvrtc.compile_source(source, arch="sm_90"))
     (line,) = [i.line for i in module.functions["k"].body if isinstance(i, Instruction) and i.opcode == "atom"]
-    plan = CountingPlan((Recount(0, line, 32, CountRule.EXCHANGE),))
-    where = (np.arange(32) % 16 * 32).astype(np.int32)  # 16 words of one bank, two lanes each
-    done = launch(module, plan, where, np.zeros(32, np.float32))
+    plan = CountingPlan((Recount(0, line, 8 * width, CountRule.EXCHANGE),))
+    rng = np.random.default_rng(seed)
+    where = (np.arange(32) % 16 * 32 if seed == 0 else rng.integers(0, 1 << (2 * seed - 2), 32)).astype(np.int32)
+    done = launch(module, plan, where, np.zeros(32, np.float64))
     (again,) = [
         c for c in counts.site_counts(done.kernel.info, done.outcome.counters) if c.site.recount == plan.recounts[0]
     ]
-    assert again.requests_on == 32  # one lane of the bank a round
-    assert again.threads_on == sum(range(1, 33))
-    assert again.wavefronts == 17 * 16 + sum(range(1, 16))
+    expected = banks.compare_and_swap([width * int(at) for at in where], 0xFFFFFFFF, width)
+    assert (again.requests_on, again.threads_on) == (expected.rounds, expected.threads)
+    assert (again.wavefronts, again.sectors) == (expected.load_wavefronts, expected.swap_wavefronts)

@@ -52,6 +52,14 @@ class MachineCosts:
 
 def machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, entry: tuple[int, int]) -> MachineCosts:
     """`entry` are the (warps, threads) that the launch starts; `info` is of the kernel compiled with `kernel.plan`."""
+    key = (entry, counters.tobytes())
+    if kernel.recent.get("key") != key:
+        kernel.recent.update(key=key, costs=_machine_costs(kernel, info, counters, entry))
+    costs: MachineCosts = kernel.recent["costs"]
+    return costs
+
+
+def _machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, entry: tuple[int, int]) -> MachineCosts:
     table = counts.block_counters(info, counters)
     lines = {
         (kernel.suffix(block.module), line): (int(row[BLOCK_WARPS]), int(row[BLOCK_THREADS]))
@@ -83,7 +91,7 @@ def machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, e
         if access.line in exchanges and access.recount is not None and access.recount.rule == CountRule.EXCHANGE:
             found = exchanges[access.line]
             fixed[access.block] = (found.requests_on, found.threads_on)
-    solution = executions.solve(kernel.blocks, lines, entry, fixed, arrivals)
+    solution = executions.solve(kernel.blocks, lines, entry, fixed, arrivals, kernel.shape)
     solved = solution.blocks
     split = {
         (kernel.suffix(block.module), block.branch[1]): (row[BLOCK_WARPS], row[BLOCK_THREADS], row[BLOCK_DIVERGENT])
@@ -164,8 +172,13 @@ def _shares(
     return result
 
 
+_WHOLE = (Fraction(0), Fraction(1))
+
+
 def _part(value: int, share: tuple[Fraction, Fraction]) -> int:
     """A part of a count, rounded so that parts that make up the whole add up to it."""
+    if share == _WHOLE:
+        return value
     return round(value * share[1]) - round(value * share[0])
 
 
@@ -174,10 +187,10 @@ def _cost(access: MachineAccess, run: Executions, counted: SiteCounts, share: tu
     sectors = sectors_ideal = wavefronts = wavefronts_ideal = None
     on = _part(counted.threads_on, share)
     if access.recount is not None and access.recount.rule == CountRule.EXCHANGE:
-        # The compare-and-swap of a round costs two wavefronts; its load what its lanes cost.
+        # `counted` holds the wavefronts of the loop's loads and, in place of sectors, those of its swaps.
         swap = access.instruction.name != "LDS"
-        wavefronts = 2 * counted.requests_on if swap else counted.wavefronts
-        wavefronts_ideal = 2 * counted.requests_on if swap else counted.requests_on
+        wavefronts = counted.sectors if swap else counted.wavefronts
+        wavefronts_ideal = counted.sectors if swap else counted.wavefronts_ideal
     elif site.space == Space.SHARED:
         wavefronts = _part(counted.wavefronts, share)
         wavefronts_ideal = _part(counted.wavefronts_ideal, share)

@@ -61,13 +61,15 @@ def solve(
     entry: tuple[int, int],
     trips: Mapping[int, tuple[int, int]] | None = None,
     arrivals: Sequence[LoopArrival] = (),
+    shape: graph.Shape | None = None,
 ) -> Solution:
     """Executions of every block of a kernel's section.
 
     `lines` gives (warps, threads) of each PTX line, `entry` those that start the kernel; `trips` what is known of
-    blocks in unrolled loops, by index, `arrivals` who came to these loops.
+    blocks in unrolled loops, by index, `arrivals` who came to these loops. `shape` is that of the blocks, where it is
+    known already.
     """
-    return _Solver(blocks, lines, entry, trips or {}, arrivals).run()
+    return _Solver(blocks, lines, entry, trips or {}, arrivals, shape or graph.Shape.of(blocks)).run()
 
 
 class _Solver:
@@ -78,6 +80,7 @@ class _Solver:
         entry: tuple[int, int],
         trips: Mapping[int, tuple[int, int]],
         arrivals: Sequence[LoopArrival],
+        shape: graph.Shape,
     ) -> None:
         self.blocks, self.lines, self.entry, self.trips, self.arrivals = blocks, lines, entry, trips, arrivals
         count = len(blocks)
@@ -86,8 +89,9 @@ class _Solver:
         self.basis: list[Basis] = [Basis.GUESS] * count
         self.edges: dict[tuple[int, int], int | None] = {(b.index, t): None for b in blocks for t in b.successors}
         self.gone: list[int | None] = [None if b.leaves else 0 for b in blocks]  # threads that leave at its end
-        self.shape = graph.Shape.of(blocks)
-        self.heads = self.shape.heads
+        self.shape = shape
+        self.heads = shape.heads
+        self.entries = frozenset(shape.heads.values())
 
     def run(self) -> Solution:
         self._set(0, *self.entry, Basis.LINE)
@@ -157,7 +161,7 @@ class _Solver:
             if block.leaves:
                 outgoing.append(None)
             changed |= self._balance(index, outgoing)
-            if index not in self.heads.values() and block.predecessors:
+            if index not in self.entries and block.predecessors:
                 changed |= self._balance(index, [(before, index) for before in block.predecessors])
         return changed
 
@@ -217,7 +221,7 @@ class _Solver:
         threads = self.threads[index]
         assert threads is not None
         least = -(-threads // 32)
-        if index in self.heads.values():
+        if index in self.entries:
             return None
         most = 0
         for before in self.blocks[index].predecessors:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from lanewise.emulator.lowering.memory import space_of, vector_length
 from lanewise.emulator.machine import CountingPlan, CountRule, Recount
 from lanewise.ptx.syntax import TYPE_BITS, Function, Instruction
 from lanewise.records import AccessKind, MachineInstruction, SourceLine, Space
 from lanewise.sass import blocks as machine_blocks
+from lanewise.sass import graph
 from lanewise.sass.blocks import MachineBlock
 from lanewise.sass.executions import Line
 from lanewise.sass.listing import SassFunction, SassInstruction, never_runs
@@ -61,6 +63,8 @@ class MachineKernel:
     loops: tuple[UnrolledLoop, ...]
     plan: CountingPlan
     suffixes: Mapping[int, str]
+    shape: graph.Shape
+    recent: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # of the launch before, if alike
 
     def suffix(self, module: int) -> str:
         return self.suffixes.get(module, "")
@@ -97,10 +101,11 @@ def join(
             joined = _access(instruction, block.index, known)
             source = sources.get((instruction.module, instruction.ptx_line or 0))
             accesses.append(replace(joined, source=source))
-    loops = unrolled_loops([(m, suffixes.get(m, ""), function) for m, function in functions], blocks)
+    shape = graph.Shape.of(blocks)
+    loops = unrolled_loops([(m, suffixes.get(m, ""), function) for m, function in functions], blocks, shape)
     recounts = dict.fromkeys(access.recount for access in accesses if access.recount is not None)
     plan = CountingPlan(tuple(recounts), tuple(loop.plan for loop in loops))
-    return MachineKernel(section, tuple(blocks), tuple(accesses), loops, plan, suffixes)
+    return MachineKernel(section, tuple(blocks), tuple(accesses), loops, plan, suffixes, shape)
 
 
 def _instructions(function: Function) -> Iterable[Instruction]:

@@ -52,7 +52,7 @@ class UnrolledLoop:
 
 
 def unrolled_loops(
-    functions: Sequence[tuple[int, str, Function]], blocks: Sequence[MachineBlock]
+    functions: Sequence[tuple[int, str, Function]], blocks: Sequence[MachineBlock], shape: graph.Shape
 ) -> tuple[UnrolledLoop, ...]:
     """Every unrolled loop of a kernel. `functions` are (module, suffix of its PTX section, function) of the kernel and
     of what it calls."""
@@ -65,8 +65,7 @@ def unrolled_loops(
                 found[instruction.module, instruction.ptx_line][block.index] += 1
     if not any(sum(found.values()) > 1 for found in where.values()):
         return ()
-    machine_loops = _natural_loops(blocks)
-    shape = graph.Shape.of(blocks)
+    machine_loops = _natural_loops(blocks, shape)
     result = []
     for module, suffix, function in functions:
         ptx = flow.build(function, written_and_read)
@@ -108,9 +107,8 @@ def _marker(instructions: Sequence[Instruction], suffix: str, where: Mapping[Lin
     return None if best is None else (suffix, -best[2])
 
 
-def _natural_loops(blocks: Sequence[MachineBlock]) -> list[tuple[int, int]]:
+def _natural_loops(blocks: Sequence[MachineBlock], shape: graph.Shape) -> list[tuple[int, int]]:
     """(bit set of blocks, head) of every machine loop, smallest first; loops with one head are one."""
-    shape = graph.Shape.of(blocks)
     bodies: dict[int, int] = {}
     for block in blocks:
         for head in block.successors:

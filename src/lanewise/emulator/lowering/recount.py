@@ -6,11 +6,20 @@ from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
 from lanewise.emulator.kinds import Tag
-from lanewise.emulator.layout import BLOCK_COUNTERS, SITE_ON, SITE_REQUESTS_ON, SITE_WAVEFRONTS, STAGE_ARRIVED
+from lanewise.emulator.layout import (
+    BLOCK_COUNTERS,
+    SITE_ON,
+    SITE_REQUESTS_ON,
+    SITE_WAVEFRONTS,
+    SITE_WAVEFRONTS_IDEAL,
+    STAGE_ARRIVED,
+)
+from lanewise.emulator.lowering import lane_pattern
 from lanewise.emulator.machine import CountRule, Recount, TripStage
 from lanewise.emulator.quantity import Quantity
+from lanewise.hardware import banks
 from lanewise.ptx.syntax import Instruction
-from lanewise.records import Space
+from lanewise.records import AccessKind, Space
 
 if TYPE_CHECKING:
     from lanewise.emulator.translate import FunctionTranslator
@@ -34,6 +43,8 @@ def _recount(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Q
         and address.tag == Tag.UNIFORM
     ):
         _broadcast(t, extra, address, bytes_)
+        return
+    if wanted.rule in _STATIC and _by_closed_form(t, ins, extra, address, bytes_, wanted):
         return
     vector = t.vector(address)
     element = "i64" if site.space == Space.GLOBAL else "i32"
@@ -65,6 +76,41 @@ def _broadcast(t: FunctionTranslator, extra: SiteInfo, address: Quantity, bytes_
 
     low = t.out.let(f"and i32 {address.text}, {-bytes_}")
     uniform_cost(t, Space.SHARED, q.uniform(low, "i32"), bytes_, extra)
+
+
+_STATIC = {CountRule.LOAD: AccessKind.LOAD, CountRule.STORE: AccessKind.STORE, CountRule.WORDS: AccessKind.LOAD}
+
+
+def _by_closed_form(
+    t: FunctionTranslator, ins: Instruction, extra: SiteInfo, address: Quantity, bytes_: int, wanted: Recount
+) -> bool:
+    """Lanes at constant distances from an aligned base cost what is known now; a warp that is not whole, or a base that
+    is not aligned, is counted lane by lane. False where the distances are not constant."""
+    made = lane_pattern.plan(address) if extra.space == Space.SHARED else None
+    if made is None or made.pattern or ins.guard is not None or address.tag != Tag.AFFINE:
+        return False
+    out = t.out
+    kind = _STATIC[wanted.rule]
+    lowest = min(made.relative)
+    offsets = [(relative - lowest) // bytes_ * bytes_ for relative in made.relative]
+    extra.on_from_block = True
+    extra.static_wavefronts = banks.wavefronts(offsets, lane_pattern.FULL, bytes_, kind)
+    extra.static_wavefronts_ideal = banks.wavefronts_ideal(offsets, lane_pattern.FULL, bytes_, kind)
+    first = out.let(f"add i32 {address.text}, {lowest}")
+    aligned = out.let(f"icmp eq i32 {out.let(f'and i32 {first}, {bytes_ - 1}')}, 0")
+    known = out.let(f"and i1 {aligned}, {t.edge_here('full')}")
+    some, done = out.fresh_label("some"), out.fresh_label("done")
+    out.line(f"br i1 {known}, label %{done}, label %{some}, !prof !2")
+    out.label(some)
+    counters, _ = t.site_pointers(extra)
+    off = f"i64 {extra.static_wavefronts}, i64 {extra.static_wavefronts_ideal}"
+    out.line(f"call void @lw_undo_static(ptr {counters}, {off})")
+    low = out.let(f"and <32 x i32> {t.vector(address)}, splat (i32 {-bytes_})")
+    flag = "true" if kind == AccessKind.LOAD else "false"
+    out.line(f"call void @lw_count_shared(ptr {counters}, <32 x i32> {low}, i32 {t.active}, i32 {bytes_}, i1 {flag})")
+    out.line(f"br label %{done}")
+    out.label(done)
+    return True
 
 
 def _recount_function(name: str, cost: str, counter: int, element: str) -> str:
@@ -107,13 +153,20 @@ declare i32 @llvm.ctpop.i32(i32)
 """
 
 
-# A loop of loads and compare-and-swaps: each round loads for the lanes that are left, then one lane of each bank
-# succeeds. Counts the wavefronts of the loads, the rounds, and the lanes of all rounds.
+# A loop of loads and compare-and-swaps (`hardware.banks.compare_and_swap`): each round loads for the lanes that wait,
+# then the lowest of each bank (of 8 bytes: in each half of the warp) swaps, unless the first half changed the place in
+# this round. Counts the wavefronts of the loads and, in place of sectors, of the swaps; the rounds; the lanes of all.
 _EXCHANGE = f"""
 define internal void @lw_count_exchange(ptr %c, <32 x i32> %a, i32 %m, i32 %bytes) noinline nounwind {{
 entry:
+  %wide = icmp ugt i32 %bytes, 4
+  %shift = select i1 %wide, i32 3, i32 2
+  %last_bank = select i1 %wide, i32 15, i32 31
+  %s1 = insertelement <32 x i32> poison, i32 %shift, i32 0
+  %sv = shufflevector <32 x i32> %s1, <32 x i32> poison, <32 x i32> zeroinitializer
+  %places = lshr <32 x i32> %a, %sv
   %box = alloca <32 x i32>, align 128
-  store <32 x i32> %a, ptr %box, align 128
+  store <32 x i32> %places, ptr %box, align 128
   %some = icmp ne i32 %m, 0
   br i1 %some, label %round, label %out
 round:
@@ -126,6 +179,16 @@ round:
   %ow = load i64, ptr %cw
   %nw = add i64 %ow, %w64
   store i64 %nw, ptr %cw
+  %bytes64 = zext i32 %bytes to i64
+  %moved = mul i64 %on64, %bytes64
+  %full = add i64 %moved, 127
+  %least0 = lshr i64 %full, 7
+  %fewer = icmp ult i64 %least0, %w64
+  %least = select i1 %fewer, i64 %least0, i64 %w64
+  %ci = getelementptr i64, ptr %c, i64 {SITE_WAVEFRONTS_IDEAL}
+  %oi = load i64, ptr %ci
+  %ni = add i64 %oi, %least
+  store i64 %ni, ptr %ci
   %cr = getelementptr i64, ptr %c, i64 {SITE_REQUESTS_ON}
   %or = load i64, ptr %cr
   %nr = add i64 %or, 1
@@ -134,25 +197,50 @@ round:
   %oo = load i64, ptr %co
   %no = add i64 %oo, %on64
   store i64 %no, ptr %co
+  %below = and i32 %left, 65535
+  %above = lshr i32 %left, 16
+  %b1 = icmp ne i32 %below, 0
+  %a1 = icmp ne i32 %above, 0
+  %both = and i1 %b1, %a1
+  %twice = and i1 %both, %wide
+  %swap = select i1 %twice, i64 4, i64 2
+  %os = load i64, ptr %c
+  %ns = add i64 %os, %swap
+  store i64 %ns, ptr %c
   br label %lane
 lane:
   %rest = phi i32 [ %left, %round ], [ %rest2, %lane ]
   %lost = phi i32 [ 0, %round ], [ %lost2, %lane ]
   %banks = phi i32 [ 0, %round ], [ %banks2, %lane ]
+  %won = phi i32 [ 0, %round ], [ %won2, %lane ]
   %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
   %ap = getelementptr i32, ptr %box, i32 %i
-  %at = load i32, ptr %ap
-  %word = lshr i32 %at, 2
-  %bank = and i32 %word, 31
+  %place = load i32, ptr %ap
+  %slot = and i32 %place, %last_bank
+  %half = and i32 %i, 16
+  %upper = select i1 %wide, i32 %half, i32 0
+  %bank = or i32 %slot, %upper
   %bit = shl i32 1, %bank
   %taken = and i32 %banks, %bit
-  %wins = icmp eq i32 %taken, 0
+  %tries = icmp eq i32 %taken, 0
+  %p1 = insertelement <32 x i32> poison, i32 %place, i32 0
+  %pv = shufflevector <32 x i32> %p1, <32 x i32> poison, <32 x i32> zeroinitializer
+  %same = icmp eq <32 x i32> %places, %pv
+  %samem = bitcast <32 x i1> %same to i32
+  %lower = icmp eq i32 %upper, 0
+  %firsts = select i1 %lower, i32 0, i32 65535
+  %before0 = and i32 %samem, %won
+  %before = and i32 %before0, %firsts
+  %unchanged = icmp eq i32 %before, 0
+  %wins = and i1 %tries, %unchanged
   %banks2 = or i32 %banks, %bit
   %less = sub i32 %rest, 1
   %rest2 = and i32 %rest, %less
   %me = xor i32 %rest, %rest2
   %more = or i32 %lost, %me
   %lost2 = select i1 %wins, i32 %lost, i32 %more
+  %winners = or i32 %won, %me
+  %won2 = select i1 %wins, i32 %winners, i32 %won
   %last = icmp eq i32 %rest2, 0
   br i1 %last, label %next, label %lane
 next:
