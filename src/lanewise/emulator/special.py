@@ -12,7 +12,7 @@ from lanewise.emulator.quantity import Quantity, uniform, varying
 from lanewise.emulator.unit import RESERVED_SHARED_BYTES
 
 if TYPE_CHECKING:
-    from lanewise.emulator.translate import FunctionTranslator
+    from lanewise.emulator.values import ValueTranslator
 
 _WARP_FIELDS = {
     "%ctaid.x": Warp.CTAID_X,
@@ -48,7 +48,7 @@ _CLOCKS = ("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo",
 CLOCK_STEP = 64  # clocks read one after the other differ by this: deterministic, and loops that wait for time end
 
 
-def read(t: FunctionTranslator, name: str) -> Quantity:
+def read(t: ValueTranslator, name: str) -> Quantity:
     """The value of a special register in the warp that runs."""
     if name.startswith("%tid."):
         return _tid(t, name)
@@ -79,11 +79,11 @@ def read(t: FunctionTranslator, name: str) -> Quantity:
     raise AssertionError(f"special register {name} passed the check for unsupported code")
 
 
-def _block(t: FunctionTranslator) -> str:
+def _block(t: ValueTranslator) -> str:
     return t.load_field(Warp.BLOCK, "ptr")
 
 
-def _tid(t: FunctionTranslator, name: str) -> Quantity:
+def _tid(t: ValueTranslator, name: str) -> Quantity:
     axis = name[-1]
     if axis == "w":
         return uniform("0", "i32")
@@ -96,7 +96,7 @@ def _tid(t: FunctionTranslator, name: str) -> Quantity:
     return Quantity(kind_of(name, t.shape), "i32", base)
 
 
-def _clock(t: FunctionTranslator, name: str) -> Quantity:
+def _clock(t: ValueTranslator, name: str) -> Quantity:
     pointer = t.field_pointer("%x", Warp.CLOCK)
     now = t.out.let(f"add i64 {t.out.let(f'load i64, ptr {pointer}')}, {CLOCK_STEP}")
     t.out.line(f"store i64 {now}, ptr {pointer}")

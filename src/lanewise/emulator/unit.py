@@ -18,7 +18,7 @@ from lanewise.ptx.syntax import Function, Instruction, Register, Special, Symbol
 from lanewise.records import AccessKind, SourceLine, Space
 
 if TYPE_CHECKING:
-    from lanewise.emulator.translate import FunctionTranslator
+    from lanewise.emulator.values import ValueTranslator
 
 PLACE_BASE = 1 << 24
 RESERVED_SHARED_BYTES = 1024  # at the start of shared memory, for %reserved_smem_offset_*: as on cards since sm_80
@@ -263,7 +263,7 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
                 if found is not None and found[1].space == "shared":
                     yield found
 
-    def symbol(self, t: FunctionTranslator, name: str, offset: int, element: str) -> str:
+    def symbol(self, t: ValueTranslator, name: str, offset: int, element: str) -> str:
         """The value of a name: an address in the variable's own space."""
         frame = self.frames[id(t.function)]
         if name in frame.offsets:
@@ -291,12 +291,12 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
         found = self.program.find_variable(name, module)
         return None if found is None else self.shared.get((found[0], name))
 
-    def special_registers(self, t: FunctionTranslator, name: str) -> Quantity:
+    def special_registers(self, t: ValueTranslator, name: str) -> Quantity:
         from lanewise.emulator.special import read
 
         return read(t, name)
 
-    def launch_field(self, t: FunctionTranslator, offset: int) -> Quantity:
+    def launch_field(self, t: ValueTranslator, offset: int) -> Quantity:
         """A field of the launch that programs read as 32 bits."""
         return uniform(t.out.let(f"trunc i64 {t.load_field(offset, 'i64', '%launch')} to i32"), "i32")
 

@@ -24,6 +24,7 @@ from lanewise.records import AccessKind, Space
 if TYPE_CHECKING:
     from lanewise.emulator.translate import FunctionTranslator
     from lanewise.emulator.unit import SiteInfo
+    from lanewise.emulator.values import ValueTranslator
 
 
 def recount(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity) -> None:
@@ -259,7 +260,7 @@ declare i32 @llvm.cttz.i32(i32, i1)
 class TripCounters:
     """The loops of one function whose trips are counted: a vector of trips for each, zero outside."""
 
-    def __init__(self, t: FunctionTranslator) -> None:
+    def __init__(self, t: ValueTranslator) -> None:
         self.t = t
         module = t.unit.program.module_of(t.function)
         self.plans = {
