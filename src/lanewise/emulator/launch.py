@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +108,11 @@ class Fields:
         self.raw[offset : offset + 4].view(np.uint32)[0] = value & 0xFFFFFFFF
 
 
+def _column(table: Bytes, offset: int, kind: type[np.unsignedinteger[Any]]) -> npt.NDArray[Any]:
+    """One field of all structures of a table (last axis: bytes), writable."""
+    return table[..., offset : offset + np.dtype(kind).itemsize].view(kind)[..., 0]
+
+
 class WorkerMemory:
     """Everything one host thread needs to run blocks of one launch."""
 
@@ -138,19 +144,18 @@ class WorkerMemory:
         f.set(Worker.COUNTERS, self.counters.ctypes.data)
         f.set(Worker.CACHE, self.cache.ctypes.data)
         f.set(Worker.PARAMS, params)
-        for slot in range(slots):
-            block = Fields(self.blocks[slot * self.block_size : (slot + 1) * self.block_size])
-            block.set(Block.SHARED, shared_base + slot * self.shared_size)
-            block.set(Block.WARPS, warps)
-            for number in range(warps):
-                start = Block.WARP_CONTEXTS + number * Warp.SIZE
-                warp = Fields(block.raw[start : start + Warp.SIZE])
-                place = slot * warps + number
-                warp.set32(Warp.INDEX, number)
-                warp.set(Warp.BLOCK, block.address)
-                warp.set(Warp.LOCAL, local_base + place * self.local_size)
-                warp.set(Warp.STACK_TOP, stack_base + (place + 1) * stack - 128)
-                warp.set(Warp.TIDS, launch.get(Launch.TIDS_TABLE) + number * 384)
+        slot = np.arange(slots, dtype=np.uint64)
+        rows = self.blocks.reshape(slots, self.block_size)
+        _column(rows, Block.SHARED, np.uint64)[:] = shared_base + slot * self.shared_size
+        _column(rows, Block.WARPS, np.uint64)[:] = warps
+        number = np.arange(warps, dtype=np.uint64)
+        place = slot[:, None] * warps + number
+        contexts = rows[:, Block.WARP_CONTEXTS :][:, : warps * Warp.SIZE].reshape(slots, warps, Warp.SIZE)
+        _column(contexts, Warp.INDEX, np.uint32)[:] = number
+        _column(contexts, Warp.BLOCK, np.uint64)[:] = (self.blocks.ctypes.data + slot * self.block_size)[:, None]
+        _column(contexts, Warp.LOCAL, np.uint64)[:] = local_base + place * self.local_size
+        _column(contexts, Warp.STACK_TOP, np.uint64)[:] = stack_base + (place + 1) * stack - 128
+        _column(contexts, Warp.TIDS, np.uint64)[:] = launch.get(Launch.TIDS_TABLE) + number * 384
 
     def current(self) -> tuple[Fields, Fields]:
         """The warp that ran last, and its block."""
