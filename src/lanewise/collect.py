@@ -16,6 +16,8 @@ from lanewise.records import Access, KernelResources, LaunchRecord, LineCounts, 
 from lanewise.sass.costs import AccessCost, machine_costs
 from lanewise.sass.kernel import MachineKernel
 
+SPILL = "(spill)"  # stands for the array of registers that ptxas keeps in local memory
+
 
 def launch_record(
     number: int,
@@ -136,7 +138,7 @@ def machine_access(cost: AccessCost) -> Access:
         wavefronts_ideal=cost.wavefronts_ideal,
         pattern=pattern,
         stride_bytes=stride,
-        array=demangle(site.array) if site and site.array else None,
+        array=SPILL if cost.site is None else demangle(site.array) if site and site.array else None,
         sass=instruction.text,
         sass_offset=instruction.offset,
     )

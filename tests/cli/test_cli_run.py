@@ -158,7 +158,7 @@ def test_version_and_help(lanewise: CommandLine) -> None:
     assert lanewise("--version").out == f"lanewise {__version__}\n"
     text = lanewise("run", "--help")
     assert text.status == 0
-    for option in ("--json", "--device", "--arch", "--kernel", "--launches", "--deterministic", "--quiet"):
+    for option in ("--json", "--device", "--arch", "--kernel", "--launches", "--deterministic", "--show", "--quiet"):
         assert option in text.out
 
 

@@ -164,3 +164,25 @@ def test_files_are_called_what_the_user_called_them() -> None:
     assert "/home/me" not in shown("src/gemm.cu")  # the only file: no need to name it
     assert "\n  src/gemm.cu\n" in shown("main.cu ./src/gemm.cu").replace("./", "")
     assert "\n  /home/me/src/gemm.cu\n" in shown("other.cu")
+
+
+def test_machine_code_beside_source_and_ptx() -> None:
+    first = gemm()
+    machine = replace(
+        first.accesses[0],
+        basis="sass",
+        sass="LDG.E.128 R4, desc[UR4][R2.64]",
+        sass_offset=0x1F0,
+        requests=7,
+        sectors=28,
+    )
+    known = replace(first, accesses=(*first.accesses, machine), instructions=96, thread_instructions=2400)
+    text = report_text(result((known,)), 120, show=("sass",))
+    assert "instructions: 96 by warps, 2,400 by threads (25 of 32 lanes)" in text
+    assert f"0x01f0  {machine.ptx_line:>6} {machine.opcode}  7 x 4 sectors  LDG.E.128 R4, desc[UR4][R2.64]" in text
+    assert "7 requests" in text
+    assert "counts are exact, of machine instructions" in text
+    assert "LDG" not in report_text(result((known,)), 120)
+    # What machine instructions are counted for is not shown once more as PTX.
+    assert sum("global" in line for line in text.splitlines() if "requests" in line) == 1
+    assert "the machine code of this kernel is not known" in report_text(result((first,)), 120, show=("sass",))

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,12 @@ from lanewise.request import DEFAULT_DEVICE, RunRequest
 from lanewise.toolchain import flags as nvcc_flags
 
 SEPARATOR = "--"
+
+
+class Show(StrEnum):
+    """What `--show` may add to the report."""
+
+    SASS = "sass"
 
 
 def run(
@@ -50,6 +57,9 @@ def run(
     ] = None,
     max_seconds: Annotated[
         float | None, typer.Option(metavar="S", min=0.001, help="End a launch after S seconds.")
+    ] = None,
+    show: Annotated[
+        list[Show] | None, typer.Option("--show", help="Add to each kernel: sass, its machine instructions beside PTX.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "--no-report", help="Print nothing after the program.")] = False,
 ) -> None:
@@ -91,7 +101,7 @@ def run(
         _write(json, to_json(result))
     if not quiet:
         try:
-            print_report(result)
+            print_report(result, show=show or ())
         except BrokenPipeError:
             # The reader has read enough (`| head`). Python would complain once more when it flushes at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -31,6 +31,8 @@ class Fold:
     accesses: tuple[Access, ...]
     lines: tuple[LineCounts, ...]
     findings: tuple[tuple[Finding, int], ...]  # each with the number of launches it came up in
+    instructions: int | None = None  # machine instructions by warps and by threads, where the machine code is known
+    thread_instructions: int | None = None
 
     @property
     def all_instructions(self) -> int:
@@ -87,7 +89,13 @@ def _fold(group: Sequence[LaunchRecord]) -> Fold:
         accesses=_merge((a for launch in counted for a in shown_accesses(launch)), _access_key, add_accesses),
         lines=_merge((n for launch in counted for n in launch.lines), lambda n: (n.file, n.line), _add_lines),
         findings=tuple(Counter(f for launch in group for f in launch.findings).items()),
+        instructions=_total([launch.instructions for launch in counted]),
+        thread_instructions=_total([launch.thread_instructions for launch in counted]),
     )
+
+
+def _total(values: Sequence[int | None]) -> int | None:
+    return None if any(value is None for value in values) else sum(value or 0 for value in values)
 
 
 def _counts(launch: LaunchRecord) -> object:

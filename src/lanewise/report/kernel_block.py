@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -14,6 +14,7 @@ from lanewise.report.excerpt import HOT_PERCENT, AccessRow, SourceRow, excerpt
 from lanewise.report.findings import finding_lines
 from lanewise.report.fold import Fold
 from lanewise.report.judge import MARKS, Weight, cost
+from lanewise.report.machine_code import machine_lines
 from lanewise.report.verdict import praise, problems
 
 MOST_PROBLEMS = 4  # sentences
@@ -35,7 +36,8 @@ class KernelBlock:
         """The worst mark in the block."""
         return max((row.weight for row in self._rows), default=Weight.FINE)
 
-    def lines(self, width: int) -> list[Text]:
+    def lines(self, width: int, show: Collection[str] = ()) -> list[Text]:
+        """The block; `show` names what is added to it ("sass": the machine code)."""
         fold, rows = self.fold, self._rows
         lines = [_kernel_title(fold, self._alone, width), *_facts(fold, width), Text("")]
         for finding, times in fold.findings:
@@ -43,6 +45,8 @@ class KernelBlock:
         lines += _excerpt_lines(rows, fold, self._result.program, width)
         if rows:
             lines.append(Text(""))
+        if "sass" in show:
+            lines += [*machine_lines(fold, self._result.sources, width), Text("")]
         for number, problem in enumerate(self.problems[:MOST_PROBLEMS], start=1):
             lines += [Text(line) for line in text.wrap(problem.sentence, width, first=f"  {number}  ")]
         if len(self.problems) > MOST_PROBLEMS:
@@ -112,6 +116,10 @@ def _occupancy(launch: LaunchRecord) -> str:
 def _executions(fold: Fold) -> str:
     if not fold.ptx_instructions:
         return ""
+    if fold.instructions and fold.thread_instructions is not None:
+        lanes = text.per(fold.thread_instructions, fold.instructions)
+        warps, threads = text.count(fold.instructions), text.count(fold.thread_instructions)
+        return f"instructions: {warps} by warps, {threads} by threads ({lanes} of 32 lanes)"
     lanes = text.per(fold.ptx_thread_instructions, fold.ptx_instructions)
     warps, threads = text.count(fold.ptx_instructions), text.count(fold.ptx_thread_instructions)
     return f"PTX instructions: {warps} by warps, {threads} by threads ({lanes} of 32 lanes)"

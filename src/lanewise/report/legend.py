@@ -26,7 +26,8 @@ def legend_lines(folds: Iterable[Fold], worst: Weight, width: int) -> list[Text]
 def _entries(accesses: list[Access], worst: Weight) -> list[tuple[str, str]]:
     if not accesses:
         return []
-    entries = [("request", "one memory instruction of one warp; counts are exact, of PTX instructions")]
+    counted = "machine" if any(access.basis == "sass" for access in accesses) else "PTX"
+    entries = [("request", f"one memory instruction of one warp; counts are exact, of {counted} instructions")]
     if any(access.sectors is not None for access in accesses):
         entries.append(("sector", "32 bytes; in Nsight Compute memory_l2_theoretical_sectors_global, _local"))
     if any(access.wavefronts is not None for access in accesses):

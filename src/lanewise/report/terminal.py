@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TextIO
 
 from rich.console import Console
@@ -30,14 +30,16 @@ class _Console(Console):
         raise
 
 
-def print_report(result: RunResult, *, file: TextIO | None = None, width: int | None = None) -> None:
+def print_report(
+    result: RunResult, *, file: TextIO | None = None, width: int | None = None, show: Collection[str] = ()
+) -> None:
     """Prints to `file` (default: standard output), in colour on a terminal, as plain text elsewhere.
 
-    `width` in columns; by default the terminal's, and 100 where there is none.
+    `width` in columns; by default the terminal's, and 100 where there is none. `show` as of `KernelBlock.lines`.
     """
     console = _Console(file=file, highlight=False, markup=False, emoji=False)
     columns = width or (console.width if console.is_terminal else PIPED)
-    for line in report_lines(result, columns):
+    for line in report_lines(result, columns, show):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
 
 
@@ -46,12 +48,12 @@ def terminal_width() -> int:
     return Console().width
 
 
-def report_text(result: RunResult, width: int = PIPED) -> str:
+def report_text(result: RunResult, width: int = PIPED, show: Collection[str] = ()) -> str:
     """The report as plain text, every line ended by a newline."""
-    return "".join(f"{line.plain}\n" for line in report_lines(result, width))
+    return "".join(f"{line.plain}\n" for line in report_lines(result, width, show))
 
 
-def report_lines(result: RunResult, width: int) -> list[Text]:
+def report_lines(result: RunResult, width: int, show: Collection[str] = ()) -> list[Text]:
     width = min(max(width, NARROWEST), WIDEST)
     lines = [Text(""), _title(result, width)]
     folds = fold_launches(result.launches)
@@ -63,7 +65,7 @@ def report_lines(result: RunResult, width: int) -> list[Text]:
         if show
     ]
     for block in blocks:
-        lines += [Text(""), *block.lines(width)]
+        lines += [Text(""), *block.lines(width, show)]
     lines += _left_out(folds, shown, width)
     lines += _findings(result, width)
     lines += _worst(blocks, width)

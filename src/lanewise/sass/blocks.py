@@ -24,6 +24,7 @@ class MachineBlock:
     predecessors: tuple[int, ...] = ()
     calls: str | None = None
     leaves: bool = False  # some lanes may exit or return here
+    cold: bool = False  # only for warps whose lanes are not together (BRA.DIV) where the compiler wants them so
 
     @property
     def offset(self) -> int:
@@ -53,7 +54,24 @@ def build(function: SassFunction) -> list[MachineBlock]:
             incoming[target].append(block.index)
     for block in blocks:
         block.predecessors = tuple(incoming[block.index])
+    _mark_cold(blocks)
     return blocks
+
+
+def _mark_cold(blocks: list[MachineBlock]) -> None:
+    """Shuffles and votes have a second copy behind BRA.DIV, for warps that come to them in parts."""
+    first = {block.function: block.index for block in reversed(blocks)}
+    warm: set[int] = set()
+    pending = list(first.values())
+    while pending:
+        number = pending.pop()
+        if number not in warm:
+            warm.add(number)
+            block = blocks[number]
+            diverts = block.instructions[-1].opcode.startswith("BRA.DIV") and len(block.successors) > 1
+            pending.extend(block.successors[1:] if diverts else block.successors)
+    for block in blocks:
+        block.cold = block.index not in warm
 
 
 def _block(

@@ -97,6 +97,9 @@ class _Solver:
         self._set(0, *self.entry, Basis.LINE)
         for index, (warps, threads) in self.trips.items():
             self._set(index, warps, threads, Basis.TRIPS)
+        for block in self.blocks:
+            if block.cold:
+                self._set(block.index, 0, 0, Basis.GUESS)
         for arrival in self.arrivals:
             outside = [p for p in self.blocks[arrival.head].predecessors if not arrival.loop >> p & 1]
             if len(outside) == 1:
@@ -117,7 +120,7 @@ class _Solver:
         strong: Counter[Line] = Counter()
         for block in self.blocks:
             for instruction in block.instructions:
-                if instruction.ptx_line is not None and instruction.flow != Flow.RECONVERGE:
+                if not block.cold and instruction.ptx_line is not None and instruction.flow != Flow.RECONVERGE:
                     line = (instruction.module, instruction.ptx_line)
                     places[line].add(block.index)
                     strong[line] += weight(instruction.opcode) == STRONG

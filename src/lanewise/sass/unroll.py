@@ -60,7 +60,7 @@ def unrolled_loops(
     guarded: dict[Line, Counter[int]] = defaultdict(Counter)
     for block in blocks:
         for instruction in block.instructions:
-            if instruction.ptx_line is not None and _counts_copies(instruction):
+            if instruction.ptx_line is not None and not block.cold and _counts_copies(instruction):
                 found = where if instruction.predicate is None else guarded
                 found[instruction.module, instruction.ptx_line][block.index] += 1
     if not any(sum(found.values()) > 1 for found in where.values()):
