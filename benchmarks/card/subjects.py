@@ -417,8 +417,50 @@ GEMM = Work(
 )
 
 
+# --- banks, divergence
+
+
+def _row_sum_check(element: str, problem: Problem, tensors: Tensors) -> float:
+    rows = problem["rows"]
+    return _norm_error(tensors["output"][:rows], tensors["input"].double().view(rows, 32).sum(1), 1e-6, "row sums")
+
+
+BANKS = Work(
+    inputs=lambda element, problem: {"input": random(element, problem["rows"] * 32)},
+    check=_row_sum_check,
+    peers=lambda element, problem, tensors: {
+        "read torch.sum": tensors["input"].sum,
+        "read cupy.sum": cupy.from_dlpack(tensors["input"]).sum,
+        "torch": lambda: tensors["input"].view(-1, 32).sum(1),
+    },
+    moved=lambda element, problem: 4 * 33 * problem["rows"],
+    roof="read",
+    awkward=({"rows": 0}, {"rows": 1}, {"rows": 131}, {"rows": 100003}),
+    cases=(Case("f32", {"rows": 1 << 22}),),
+)
+
+
+def _steps_check(element: str, problem: Problem, tensors: Tensors) -> float:
+    n = problem["n"]
+    powers = 0.75 ** (1 + torch.arange(n, device="cuda", dtype=torch.float64) % 32)
+    return _norm_error(tensors["output"][:n], (tensors["input"].double() - 1) * powers + 1, 1e-6, "steps")
+
+
+DIVERGENCE = Work(
+    inputs=_array,
+    check=_steps_check,
+    peers=lambda element, problem, tensors: {"copy": copy_peer(tensors)},
+    moved=lambda element, problem: 8 * problem["n"],
+    roof="copy",
+    awkward=_LENGTHS,
+    cases=(Case("f32", {"n": 1 << 27}),),
+)
+
+
 WORKS: dict[str, Work] = {
     "access": ACCESS,
+    "banks": BANKS,
+    "divergence": DIVERGENCE,
     "transpose": TRANSPOSE,
     "reduce": REDUCE,
     "pointwise": POINTWISE,

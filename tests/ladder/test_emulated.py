@@ -19,6 +19,8 @@ ASYNCHRONOUS = {"scan/bulk_copy", "softmax/bulk_copy", "layernorm/bulk_copy", "g
 
 #: One size of one, one of primes, one empty, one a little over a tile; a rung whose needs do not hold skips a size.
 AWKWARD: dict[str, tuple[dict[str, int], ...]] = {
+    "banks": ({"rows": 0}, {"rows": 1}, {"rows": 131}),
+    "divergence": ({"n": 0}, {"n": 1}, {"n": 997}, {"n": 4100}),
     "access": ({"n": 0}, {"n": 1}, {"n": 997}, {"n": 4100}),
     "gemm": (
         {"m": 0, "n": 4, "k": 4},

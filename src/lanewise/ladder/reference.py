@@ -106,8 +106,16 @@ def _gemm(element: str, sizes: Problem, made: Inputs) -> Array:
     return (a @ wide(element, made["b"]).reshape(sizes["k"], sizes["n"])).ravel()
 
 
+def _steps(element: str, sizes: Problem, made: Inputs) -> Array:
+    """v = 0.75 v + 0.25 taken 1 + i % 32 times: its fixed point is 1."""
+    x = wide(element, made["input"])
+    return (x - 1.0) * 0.75 ** (1 + np.arange(x.size) % 32) + 1.0
+
+
 _EXPECTED: dict[str, Callable[[str, Problem, Inputs], Array]] = {
     "access": lambda element, sizes, made: 2 * wide(element, made["input"]),
+    "banks": lambda element, sizes, made: wide(element, made["input"]).reshape(sizes["rows"], 32).sum(axis=1),
+    "divergence": _steps,
     "gemm": _gemm,
     "histogram": _histogram,
     "layernorm": _layernorm,
