@@ -29,9 +29,13 @@ TYPES: dict[str, tuple[str, int]] = {
     "f64": ("double", 8),
 }
 
+#: Before the name of a metric: counted from the machine code, which may have merged accesses, instead of from the PTX.
+MACHINE = "machine_"
+
 #: What a claim may speak of: sums over the memory accesses of a rung's launches, instructions, and launches.
 METRICS = frozenset(
-    f"{space}_{kind}_{what}"
+    f"{basis}{space}_{kind}_{what}"
+    for basis in ("", MACHINE)
     for space, whats in (("global", ("requests", "sectors")), ("shared", ("requests", "wavefronts")))
     for kind in ("load", "store", "atomic")
     for what in whats

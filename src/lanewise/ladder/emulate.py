@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lanewise import api
-from lanewise.ladder.catalog import METRICS
+from lanewise.ladder.catalog import MACHINE, METRICS
 from lanewise.ladder.plan import Plan, PlannedBuffer
 from lanewise.records import LaunchRecord
 from lanewise.request import DEFAULT_DEVICE
@@ -91,7 +91,7 @@ def counted(record: LaunchRecord) -> dict[str, int]:
     """The metrics of one launch."""
     counts: Counter[str] = Counter()
     for access in record.accesses:
-        name = f"{access.space}_{access.kind}"
+        name = f"{MACHINE if access.basis == 'sass' else ''}{access.space}_{access.kind}"
         for what, value in (
             ("requests", access.requests),
             ("sectors", access.sectors),
