@@ -61,7 +61,7 @@ def default_run(subject: str, rung: str, sizes: tuple[tuple[str, int], ...]) -> 
     return run(plan, reference.inputs(there, plan, dict(sizes)))
 
 
-#: Rungs that stop the emulator: counting the trips of unrolled loops looks for a loop that the translator numbers otherwise.
+#: Rungs that stop the emulator: counting the trips of unrolled loops looks for a loop by another number.
 MISCOUNTED = {"reduce/in_flight"}
 
 
