@@ -7,8 +7,9 @@ the same to a list `v` of 32-bit registers, so that the interpreter is the Pytho
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from types import GeneratorType
 
 WORDS = 6  # registers %v0 to %v5, stored to out[thread * WORDS + n]
 TABLE = 1100  # words of the table that programs read
@@ -113,8 +114,9 @@ class Program:
                 text += f" {block.end[0]}\n"
         return text + "}\n"
 
-    def interpreter(self) -> Callable[[list[int], list[int], list[int]], int]:
-        """run(v, table, out) -> instructions executed; `out` gets WORDS words."""
+    def interpreter(self) -> Callable[[list[int], list[int], list[int]], Generator[bool, int, int]]:
+        """run(v, table, out): a thread. It yields what it votes, is sent the warp's votes, and returns how many
+        instructions it executed; `out` gets WORDS words."""
         source = ""
         for number, block in enumerate(self.blocks):
             size = len(block.lines) + sum(ptx.count(";") for ptx in ([block.end[0]] if block.end else []))
@@ -125,20 +127,21 @@ class Program:
         exec(source, scope)
         steps = [scope[f"b{n}"] for n in range(len(self.blocks))]
 
-        def run(v: list[int], table: list[int], out: list[int]) -> int:
+        def run(v: list[int], table: list[int], out: list[int]) -> Generator[bool, int, int]:
             out.append(PROLOGUE_INSTRUCTIONS)
             c = [0] * 64
             m = [[0] * 16 for _ in range(4)]
             at = 0
             thread = v[1]
             while at >= 0:
-                at = steps[at](v, c, table, out, thread, m)  # type: ignore[operator]
+                result = steps[at](v, c, table, out, thread, m)  # type: ignore[operator]
+                at = (yield from result) if isinstance(result, GeneratorType) else result
             return out.pop()
 
         return run
 
 
-class Generator:
+class Author:
     """Structured programs: assignments, ifs, loops with break and continue, switches, early returns."""
 
     def __init__(self, seed: int) -> None:
@@ -263,6 +266,12 @@ class Generator:
             action = "; ".join(f"v[{n}] = m[{array}][{word + k}{index}]" for k, n in enumerate(names))
             self.emit(f"{guard}ld.{space}{vector}.u32 {regs}, {place};", unless + action)
 
+    def vote(self) -> None:
+        """Where all threads come by that are left: the votes of the warp's."""
+        self.condition()
+        d = self.register()
+        self.emit(f"vote.sync.ballot.b32 %v{d}, %p1, 0xffffffff;", f"v[{d}] = yield c[61]")
+
     def call(self) -> None:
         d, a = self.register(), self.register()
         self.emit(f"st.param.b32 [argument], %v{a};", f"v[{d}] = helper(v[{a}], out)")
@@ -288,7 +297,9 @@ class Generator:
                 self.memory()
             elif kind < 0.65:
                 self.call()
-            elif kind < 0.68 and depth == 3:
+            elif kind < 0.69 and depth == 3:
+                self.vote()
+            elif kind < 0.72 and depth == 3:
                 self.emit("bar.sync 0;", "pass")
             else:
                 self.assignment()
@@ -373,6 +384,7 @@ class Generator:
         self.new()
 
     def finish(self, name: str) -> Program:
+        self.vote()
         for n in range(WORDS):
             self.emit(f"st.global.u32 [%d1+{4 * n}], %v{n};", f"out[{n}] = v[{n}]")
         self.here.end = ("ret;", "return -1")
@@ -381,31 +393,31 @@ class Generator:
 
 def structured(seed: int) -> Program:
     """A program of nested statements."""
-    generator = Generator(seed)
-    generator.statements(3, 7)
-    return generator.finish(f"structured{seed}")
+    author = Author(seed)
+    author.statements(3, 7)
+    return author.finish(f"structured{seed}")
 
 
 def tangled(seed: int) -> Program:
     """Blocks that jump anywhere, loops with several entries among them; a count of blocks ends every thread."""
-    generator = Generator(seed)
-    rng = generator.rng
+    author = Author(seed)
+    rng = author.rng
     count = rng.randrange(4, 9)
     for number in range(count):
         if number:
-            generator.new()
+            author.new()
         for _ in range(rng.randrange(1, 3)):
-            generator.assignment()
-        generator.emit("add.u32 %c1, %c1, 1;" if number else "mov.u32 %c1, 1;", "c[1] += 1")
-        generator.condition()
-        generator.emit("setp.gt.u32 %p2, %c1, 12;", "c[59] = c[1] > 12")
+            author.assignment()
+        author.emit("add.u32 %c1, %c1, 1;" if number else "mov.u32 %c1, 1;", "c[1] += 1")
+        author.condition()
+        author.emit("setp.gt.u32 %p2, %c1, 12;", "c[59] = c[1] > 12")
         target = rng.randrange(1, count)
-        split = len(generator.blocks) - 1
-        generator.here.end = (f"@%p2 bra L{10**6};", f"return {10**6} if c[59] else {split + 1}")
-        generator.new()
-        generator.here.end = (f"@%p1 bra L{10**6 + target};", f"return {10**6 + target} if c[61] else {split + 2}")
-    last = generator.new()
-    program = generator.finish(f"tangled{seed}")
+        split = len(author.blocks) - 1
+        author.here.end = (f"@%p2 bra L{10**6};", f"return {10**6} if c[59] else {split + 1}")
+        author.new()
+        author.here.end = (f"@%p1 bra L{10**6 + target};", f"return {10**6 + target} if c[61] else {split + 2}")
+    last = author.new()
+    program = author.finish(f"tangled{seed}")
     for block in program.blocks:  # places of blocks are known only now: block n begins at 2n
         if block.end is not None:
             ptx, python = block.end

@@ -141,14 +141,14 @@ def brute_force(line: Line, number: int, shape: tuple[int, int, int], blocks: in
 
 
 def counted(accesses: list[Access]) -> dict[str, object]:
-    (access,) = accesses
-    shared = access.space == Space.SHARED
+    """The same from the record. The compiler may have copied an access into both arms of a branch that follows."""
+    shared = accesses[0].space == Space.SHARED
     return {
-        "requests": access.requests,
-        "threads_on": access.threads_on,
-        "cost": access.wavefronts if shared else access.sectors,
-        "ideal": access.wavefronts_ideal if shared else access.sectors_ideal,
-        "pattern": access.pattern,
+        "requests": sum(a.requests for a in accesses),
+        "threads_on": sum(a.threads_on for a in accesses),
+        "cost": sum((a.wavefronts if shared else a.sectors) or 0 for a in accesses),
+        "ideal": sum((a.wavefronts_ideal if shared else a.sectors_ideal) or 0 for a in accesses),
+        "pattern": max((a.pattern for a in accesses if a.pattern), key=ORDER.index),
     }
 
 

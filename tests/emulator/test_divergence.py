@@ -26,12 +26,26 @@ def expected(program: int, shape: tuple[int, int, int], blocks: int) -> tuple[np
     """What threads store, and how many instructions all of them execute."""
     run = PROGRAMS[program].interpreter()
     results, executed = [], 0
+    threads = shape[0] * shape[1] * shape[2]
     for block in range(blocks):
-        for linear in range(shape[0] * shape[1] * shape[2]):
-            x, y = linear % shape[0], linear // shape[0] % shape[1]
-            out = [0] * WORDS
-            executed += run([linear, x, block, 7, y, 0], DATA, out)
-            results.append(out)
+        for first in range(0, threads, 32):
+            warp = range(first, min(first + 32, threads))
+            outs = [[0] * WORDS for _ in warp]
+            lanes = {}
+            for lane, linear in enumerate(warp):
+                x, y = linear % shape[0], linear // shape[0] % shape[1]
+                lanes[lane] = run([linear, x, block, 7, y, 0], DATA, outs[lane])
+            ballot: int | None = None
+            while lanes:
+                votes = 0
+                for lane in list(lanes):
+                    try:
+                        votes |= lanes[lane].send(ballot) << lane
+                    except StopIteration as end:
+                        executed += end.value
+                        del lanes[lane]
+                ballot = votes
+            results += outs
     return np.array(results, np.uint32), executed
 
 
