@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from lanewise.emulator.counting import PATTERN_CODES
 from lanewise.emulator.layout import (
     LOCAL_WINDOW,
     SHARED_WINDOW,
@@ -28,6 +29,9 @@ from lanewise.emulator.layout import (
     Warp,
     Worker,
 )
+from lanewise.records import Pattern
+
+SCATTERED = next(code for code, pattern in PATTERN_CODES.items() if pattern == Pattern.SCATTERED)
 
 
 def lane_vector(element: str, values: Iterable[int]) -> str:
@@ -162,13 +166,17 @@ bad:
 out:
   ret void
 }}
+; Nothing is worse than scattered: what follows it at a site need not be told.
 define internal void @lw_note_pattern(ptr %c, <32 x i64> %a, i32 %m, i32 %bytes) noinline nounwind {{
 entry:
+  %pp = getelementptr i64, ptr %c, i64 {SITE_PATTERNS}
+  %o = load i64, ptr %pp
+  %scattered = icmp uge i64 %o, {1 << SCATTERED}
+  br i1 %scattered, label %out, label %tell
+tell:
   %p = call i64 @lw_pattern(<32 x i64> %a, i32 %m, i32 %bytes)
   %code = and i64 %p, 7
   %bit = shl i64 1, %code
-  %pp = getelementptr i64, ptr %c, i64 {SITE_PATTERNS}
-  %o = load i64, ptr %pp
   %n = or i64 %o, %bit
   store i64 %n, ptr %pp
   %st = icmp eq i64 %code, 3

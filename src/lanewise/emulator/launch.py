@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import mmap
 import os
+import struct
 import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +20,14 @@ from lanewise.emulator.compile import CompiledKernel
 from lanewise.emulator.layout import FUEL, Block, Launch, Request, Warp, Worker
 from lanewise.emulator.layout import Service as ServiceCode
 from lanewise.emulator.memory import DeviceMemory
+from lanewise.emulator.pool import Task
 
 Dim = tuple[int, int, int]
 Bytes = npt.NDArray[np.uint8]
 STACK_BYTES = 512 << 10
 MAX_SLOTS = 4096
 STACK_MEMORY = 16 << 30  # bytes of address space for the stacks of one worker
+_I64, _U64, _U32 = struct.Struct("<q"), struct.Struct("<Q"), struct.Struct("<I")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,16 @@ Progress = Callable[[int, int], None]
 Service = Callable[["WorkerMemory", int], None]
 
 
+def _address(data: npt.NDArray[np.generic]) -> int:
+    """Where an array's first element lies (`data.ctypes.data`, faster)."""
+    address: int = data.__array_interface__["data"][0]
+    return address
+
+
 def _raw(size: int) -> Bytes:
     """Zeroed memory that starts at a multiple of 128."""
     data = np.zeros(size + 128, np.uint8)
-    start = -data.ctypes.data % 128
+    start = -_address(data) % 128
     return data[start : start + size]
 
 
@@ -85,7 +95,7 @@ def _reserve(size: int) -> tuple[mmap.mmap, int]:
     space = mmap.mmap(-1, size, flags=flags)
     if hasattr(mmap, "MADV_NOHUGEPAGE") and sys.platform == "linux":
         space.madvise(mmap.MADV_NOHUGEPAGE)
-    return space, np.frombuffer(space, np.uint8).ctypes.data
+    return space, _address(np.frombuffer(space, np.uint8))
 
 
 class Fields:
@@ -93,19 +103,22 @@ class Fields:
 
     def __init__(self, raw: Bytes) -> None:
         self.raw = raw
-        self.address = raw.ctypes.data
+        self.address = _address(raw)
+        self._bytes = raw.data
 
     def get(self, offset: int) -> int:
-        return int(self.raw[offset : offset + 8].view(np.int64)[0])
+        value: int = _I64.unpack_from(self._bytes, offset)[0]
+        return value
 
     def get32(self, offset: int) -> int:
-        return int(self.raw[offset : offset + 4].view(np.uint32)[0])
+        value: int = _U32.unpack_from(self._bytes, offset)[0]
+        return value
 
     def set(self, offset: int, value: int) -> None:
-        self.raw[offset : offset + 8].view(np.uint64)[0] = value & 0xFFFFFFFFFFFFFFFF
+        _U64.pack_into(self._bytes, offset, value & 0xFFFFFFFFFFFFFFFF)
 
     def set32(self, offset: int, value: int) -> None:
-        self.raw[offset : offset + 4].view(np.uint32)[0] = value & 0xFFFFFFFF
+        _U32.pack_into(self._bytes, offset, value & 0xFFFFFFFF)
 
 
 def _column(table: Bytes, offset: int, kind: type[np.unsignedinteger[Any]]) -> npt.NDArray[Any]:
@@ -139,10 +152,10 @@ class WorkerMemory:
         f.set(Worker.LAUNCH, launch.address)
         f.set(Worker.FUEL, FUEL)
         f.set(Worker.SLOTS, slots)
-        f.set(Worker.BLOCKS, self.blocks.ctypes.data)
+        f.set(Worker.BLOCKS, _address(self.blocks))
         f.set(Worker.BLOCK_SIZE, self.block_size)
-        f.set(Worker.COUNTERS, self.counters.ctypes.data)
-        f.set(Worker.CACHE, self.cache.ctypes.data)
+        f.set(Worker.COUNTERS, _address(self.counters))
+        f.set(Worker.CACHE, _address(self.cache))
         f.set(Worker.PARAMS, params)
         slot = np.arange(slots, dtype=np.uint64)
         rows = self.blocks.reshape(slots, self.block_size)
@@ -152,20 +165,21 @@ class WorkerMemory:
         place = slot[:, None] * warps + number
         contexts = rows[:, Block.WARP_CONTEXTS :][:, : warps * Warp.SIZE].reshape(slots, warps, Warp.SIZE)
         _column(contexts, Warp.INDEX, np.uint32)[:] = number
-        _column(contexts, Warp.BLOCK, np.uint64)[:] = (self.blocks.ctypes.data + slot * self.block_size)[:, None]
+        _column(contexts, Warp.BLOCK, np.uint64)[:] = (_address(self.blocks) + slot * self.block_size)[:, None]
         _column(contexts, Warp.LOCAL, np.uint64)[:] = local_base + place * self.local_size
         _column(contexts, Warp.STACK_TOP, np.uint64)[:] = stack_base + (place + 1) * stack - 128
         _column(contexts, Warp.TIDS, np.uint64)[:] = launch.get(Launch.TIDS_TABLE) + number * 384
 
     def current(self) -> tuple[Fields, Fields]:
         """The warp that ran last, and its block."""
-        address = self.fields.get(Worker.CURRENT) - self.blocks.ctypes.data
+        address = self.fields.get(Worker.CURRENT) - _address(self.blocks)
         slot = address // self.block_size
         block = Fields(self.blocks[slot * self.block_size : (slot + 1) * self.block_size])
         start = address - slot * self.block_size
         return Fields(block.raw[start : start + Warp.SIZE]), block
 
 
+@lru_cache(maxsize=64)
 def warp_tables(block: Dim) -> tuple[Bytes, Bytes]:
     """Per warp {mask, tid of lane 0} and the tids of all lanes (see `layout.Launch`)."""
     threads = block[0] * block[1] * block[2]
@@ -208,9 +222,9 @@ def run(
         (Launch.COUNT, total),
         (Launch.GRID_X, grid[0]), (Launch.GRID_Y, grid[1]), (Launch.GRID_Z, grid[2]),
         (Launch.BLOCK_X, block[0]), (Launch.BLOCK_Y, block[1]), (Launch.BLOCK_Z, block[2]),
-        (Launch.BOUNDS, bounds.ctypes.data), (Launch.BOUNDS_COUNT, len(bounds)),
+        (Launch.BOUNDS, _address(bounds)), (Launch.BOUNDS_COUNT, len(bounds)),
         (Launch.SHARED_BYTES, shared), (Launch.LOCAL_BYTES, info.local_bytes),
-        (Launch.WARP_TABLE, table.ctypes.data), (Launch.TIDS_TABLE, tids.ctypes.data),
+        (Launch.WARP_TABLE, _address(table)), (Launch.TIDS_TABLE, _address(tids)),
         (Launch.DYNAMIC_SHARED, dynamic_shared),
         (Launch.STACK_BYTES, STACK_BYTES * (4 if info.recursive else 1)),
     ):  # fmt: skip
@@ -234,7 +248,7 @@ def run(
                         service(worker, code)
                         table_now = memory.table()
                         keep.append(table_now)
-                        launch.set(Launch.BOUNDS, table_now.ctypes.data)
+                        launch.set(Launch.BOUNDS, _address(table_now))
                         launch.set(Launch.BOUNDS_COUNT, len(table_now))
                         if code == ServiceCode.FREE:  # what was in bounds may be so no longer
                             for other in workers:
@@ -253,10 +267,12 @@ def run(
             errors.append(error)
             launch.set(Launch.ABORT, 1)
 
-    threads = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in workers]
-    for thread in threads:
-        thread.start()
-    limit_message = _watch(threads, workers, launch, limits, total, started, progress, stop)
+    tasks = [Task(partial(work, worker)) for worker in workers]
+    try:
+        limit_message = _watch(tasks, workers, launch, limits, total, started, progress, stop)
+    except BaseException:  # Ctrl-C, or a progress callback that raises
+        launch.set(Launch.ABORT, 1)
+        raise
     if errors:
         raise errors[0]
     counters = np.zeros_like(workers[0].counters)
@@ -273,7 +289,7 @@ def run(
 
 
 def _watch(
-    threads: list[threading.Thread],
+    tasks: list[Task],
     workers: list[WorkerMemory],
     launch: Fields,
     limits: Limits,
@@ -287,14 +303,15 @@ def _watch(
 
     message = ""
     pause = 0.002
-    for thread in threads:
-        while thread.is_alive():
-            thread.join(pause)
+    for task in tasks:
+        ended = False
+        while not ended:
+            ended = task.ended(pause)
             pause = min(0.1, pause * 1.5)
             elapsed = time.perf_counter() - started
             if progress is not None:
                 progress(sum(w.fields.get(Worker.BLOCKS_DONE) for w in workers), total)
-            if message or not thread.is_alive():
+            if message or ended:
                 continue
             if stop is not None and stop.is_set():
                 message = "the launch was interrupted"

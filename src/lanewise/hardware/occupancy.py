@@ -9,6 +9,7 @@ H200 (`launch__occupancy_limit_*`) and, from compute capability 6.0 on, against 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from lanewise.hardware.capability import WARP_SIZE, Limits
 from lanewise.hardware.device import DeviceSpec
@@ -118,6 +119,7 @@ def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
+@lru_cache(maxsize=1024)  # launches of a kernel come many times
 def _next_step(
     limits: Limits,
     threads: int,
