@@ -1,7 +1,8 @@
 // Rung 5: the tile of A stored transposed, a folk remedy.
 //
 // Changed: tile_a is stored by columns, 'so that the threads do not read down a column'. They never did: a warp has one y
-// and reads one word. The read stays a broadcast; the store now walks down a column, 32 lanes in one bank. Slower.
+// and reads one word. The read stays a broadcast; the store now walks down a column, 32 lanes in one bank. And where the
+// compiler read four neighbours of a row at once, it now reads word by word. Slower.
 extern "C" __global__ void
 gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict__ b, int m, int n, int k) {
     __shared__ float tile_a[TILE][TILE], tile_b[TILE][TILE];
