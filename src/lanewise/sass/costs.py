@@ -104,14 +104,13 @@ def _machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, 
         sum(size * e.warps for size, e in ran) + sum(n - solved[index].warps for index, n in groups.items()),
         sum(size * e.threads for size, e in ran),
         solved,
-        tuple(_accesses(kernel, solved, lines, runs, sites)),
+        tuple(_accesses(kernel, solved, runs, sites)),
     )
 
 
 def _accesses(
     kernel: MachineKernel,
     solved: Sequence[Executions],
-    lines: Mapping[Line, tuple[int, int]],
     runs: Mapping[int, list[tuple[Stage, int]]],
     sites: Sequence[SiteCounts],
 ) -> Iterable[AccessCost]:
@@ -122,7 +121,7 @@ def _accesses(
     copies = copies_by_line(kernel.accesses)
     shares: dict[int, tuple[Fraction, Fraction]] = {}
     for line, carrying in copies.items():
-        shares.update(_shares(kernel, carrying, line, solved, lines, runs))
+        shares.update(_shares(kernel, carrying, line, solved, runs))
     for access in kernel.accesses:
         run = solved[access.block]
         if access.ptx is None or access.line is None:
@@ -140,13 +139,12 @@ def _shares(
     carrying: Sequence[MachineAccess],
     line: Line,
     solved: Sequence[Executions],
-    lines: Mapping[Line, tuple[int, int]],
     runs: Mapping[int, list[tuple[Stage, int]]],
 ) -> dict[int, tuple[Fraction, Fraction]]:
     """By offset, the part [from, to) of all executions of the line of PTX that each copy stands for."""
     parts: dict[int, Fraction] = {}
     loop = next((n for n, loop in enumerate(kernel.loops) if line in loop.lines), None)
-    total = lines.get(line, (0, 0))[1]
+    total = sum(stage.copies * threads for stage, threads in runs[loop]) if loop is not None else 0
     if loop is not None and total:
         for access in carrying:
             guarded = access.instruction.predicate is not None

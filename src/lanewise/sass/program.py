@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from lanewise.emulator.program import Program
 from lanewise.emulator.unit import reachable
@@ -36,7 +37,7 @@ class MachineProgram:
             if self._sections is None:
                 self._sections = listing.listing(self._cubin)
                 self._suffixes = suffixes(self._cubin, self._texts)
-            section = self._sections.get(name)
+            section = _with_callees(name, self._sections)
             functions = [(program.module_of(f), f) for f in reachable(program, program.function(name))]
             self._kernels[name] = None if section is None else kernel.join(section, functions, self._suffixes)
         return self._kernels[name]
@@ -48,17 +49,37 @@ def suffixes(cubin: bytes, texts: Sequence[str]) -> dict[int, str]:
     if len(texts) == 1:
         return {}
     elf = Elf(cubin)
-    known = {_essence(text.encode()): number for number, text in enumerate(texts)}
-    result = {}
+    modules = [[line.strip() for line in text.encode().split(b"\n")] for text in texts]
+    result: dict[int, str] = {}
     for section in elf.sections:
         if section.name.startswith(_PTX_SECTION):
-            data = bytes(elf.data[section.offset : section.offset + section.size])
-            number = known.get(_essence(data))
-            if number is not None:
-                result[number] = section.name.removeprefix(_PTX_SECTION).removeprefix(".")
+            held = bytes(elf.data[section.offset : section.offset + section.size]).split(b"\0")
+            suffix = section.name.removeprefix(_PTX_SECTION).removeprefix(".")
+            result.update(dict.fromkeys((n for n, lines in enumerate(modules) if _is_of(held, lines)), suffix))
     return result
 
 
-def _essence(text: bytes) -> bytes:
-    """The PTX without the ends of its lines, which a section keeps as zeros."""
-    return b"".join(text.replace(b"\0", b"\n").split())
+def _is_of(held: Sequence[bytes], lines: Sequence[bytes]) -> bool:
+    """Whether a section holds this PTX: line for line, without comments and line information."""
+    return all(not line or (n < len(lines) and line.strip() == lines[n]) for n, line in enumerate(held))
+
+
+def _with_callees(name: str, sections: Mapping[str, SassFunction]) -> SassFunction | None:
+    """A kernel's section with those of the functions it calls that were linked on their own, one behind the other."""
+    first = sections.get(name)
+    if first is None:
+        return None
+    whole = SassFunction(name, list(first.instructions), dict(first.labels), list(first.functions))
+    taken = {name}
+    position = 0
+    while position < len(whole.instructions):
+        for target in whole.instructions[position].targets:
+            callee = sections.get(target)
+            if callee is not None and target not in taken and target not in whole.labels:
+                taken.add(target)
+                base = whole.instructions[-1].offset + 16
+                whole.instructions += [replace(i, offset=i.offset + base) for i in callee.instructions]
+                whole.labels |= {label: offset + base for label, offset in callee.labels.items()}
+                whole.functions += callee.functions
+        position += 1
+    return whole

@@ -1,0 +1,55 @@
+"""Machine code of several modules: whose PTX a line is of, and functions that were linked on their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanewise.emulator.memory import DeviceMemory
+from lanewise.emulator.program import load
+from lanewise.errors import EnvironmentProblem
+from lanewise.ptx import parse
+from lanewise.records import AccessKind
+from lanewise.sass import listing
+from lanewise.sass.program import MachineProgram, suffixes
+from lanewise.toolchain import nvrtc, ptxas, wheels
+
+CALLER = """
+extern __device__ float f(const float* p, int i);
+extern "C" __global__ void k(const float* a, float* o) { o[threadIdx.x] = f(a, threadIdx.x) + 1; }
+"""
+CALLEE = "__device__ float f(const float* p, int i) { return p[3 * i]; }"
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    return [nvrtc.compile_source(source, arch="sm_90", options=["-rdc=true"]) for source in (CALLEE, CALLER)]
+
+
+def test_lines_of_linked_code_belong_to_their_module(texts: list[str]) -> None:
+    made = ptxas.link(texts, arch="sm_90")
+    found = suffixes(made.cubin, texts)
+    assert sorted(found) == [0, 1]
+    assert found[0] != found[1]
+    program = load([parse(text) for text in texts], DeviceMemory(1 << 30))
+    kernel = MachineProgram(made.cubin, texts).kernel(program, "k")
+    assert kernel is not None
+    (load_access,) = [a for a in kernel.accesses if a.ptx and a.ptx.kind == AccessKind.LOAD]
+    (store,) = [a for a in kernel.accesses if a.ptx and a.ptx.kind == AccessKind.STORE]
+    assert (load_access.instruction.module, store.instruction.module) == (found[0], found[1])
+    assert load_access.instruction.ptx_line is not None
+    assert texts[0].splitlines()[load_access.instruction.ptx_line - 1].strip().startswith("ld.")
+    assert load_access.instruction.offset > store.instruction.offset  # the callee follows the kernel
+    assert kernel.of_line(0, load_access.instruction.ptx_line) == (load_access.record,)
+    (call,) = [b for b in kernel.blocks if b.calls]
+    assert kernel.blocks[load_access.block].function == call.calls
+
+
+def test_no_suffix_for_one_module(texts: list[str]) -> None:
+    assert suffixes(ptxas.assemble(texts[0], arch="sm_90").cubin, texts[:1]) == {}
+
+
+def test_without_nvdisasm_the_error_names_the_wheel(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    cubin = ptxas.assemble(texts[0], arch="sm_90").cubin
+    monkeypatch.setattr(wheels, "roots", lambda: ())
+    with pytest.raises(EnvironmentProblem, match="nvidia-cuda-nvdisasm"):
+        listing.listing(cubin + b"\0")
