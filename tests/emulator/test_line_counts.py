@@ -84,3 +84,10 @@ def test_local_memory(block: int) -> None:
         for warp in warps
     )
     assert (load.requests, load.threads, load.sectors) == (len(warps), block, expected)
+
+
+def test_every_instruction_that_is_written_counts() -> None:
+    header = ".version 8.0\n.target sm_80\n.address_size 64\n"
+    for body, instructions in (("{ ret; }", 1), ("{ }", 0), ("{ .reg .b32 %r<2>; mov.u32 %r1, 1; }", 1)):
+        launch = lanewise.compile(f"{header}.visible .entry k() {body}")["k"][3, 40]().launch
+        assert (launch.ptx_thread_instructions, launch.ptx_instructions) == (120 * instructions, 6 * instructions)

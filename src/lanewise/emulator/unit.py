@@ -160,9 +160,10 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
         """Number the blocks of a function; returns the number of the first."""
         first = len(self.blocks)
         module = self.program.module_of(function)
+        written = set(map(id, function.body))
         for block in graph.blocks:
             lines: dict[SourceLine | None, int] = {}
-            real = [i for i in block.instructions if not (i.opcode == "ret" and i.line == function.end_line)]
+            real = [i for i in block.instructions if id(i) in written]  # the end of the body returns, but is none
             for instruction in real:
                 lines[instruction.source] = lines.get(instruction.source, 0) + 1
             ptx_lines = tuple(instruction.line for instruction in block.instructions)
