@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 from lanewise.cudart import host, library
-from lanewise.device import EmulatedDevice
+from lanewise.device import EmulatedDevice, ObjectCache
+from lanewise.emulator.compile import runtime_code
 from lanewise.emulator.launch import Limits
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.errors import LanewiseError
@@ -62,13 +64,17 @@ def _executable(request: RunRequest, arch: str, notes: list[str]) -> Path:
             nvcc_flags.parse(request.flags)
             notes.append("flags for nvcc have no effect on a program that is built already")
         return request.inputs[0].resolve()
-    return nvcc.build(
-        request.inputs,
-        arch=arch,
-        flags=request.flags,
-        libcudart_dir=library.library_directory(),
-        on_note=notes.append,
-    )
+    # What the first run of all compiles for itself is made while nvcc works: it waits on other processes.
+    with ThreadPoolExecutor(2) as background:
+        directory = background.submit(library.library_directory)
+        background.submit(runtime_code, ObjectCache())
+        return nvcc.build(
+            request.inputs,
+            arch=arch,
+            flags=request.flags,
+            libcudart_dir=directory.result,
+            on_note=notes.append,
+        )
 
 
 def _result(

@@ -56,7 +56,7 @@ def build(
     *,
     arch: str,
     flags: Sequence[str] = (),
-    libcudart_dir: Path | None = None,
+    libcudart_dir: Path | Callable[[], Path] | None = None,
     output: Path | None = None,
     on_note: Callable[[str], object] | None = None,
 ) -> Path:
@@ -64,7 +64,8 @@ def build(
 
     `arch` such as "sm_90": its machine code and PTX are embedded, uncompressed, with source lines. `flags` as for nvcc;
     an architecture, -cudart and -dlto among them are ignored, with a note. `libcudart_dir` holds the `libcudart.so` to
-    link with; None takes the one of NVIDIA's wheel. `on_note` gets the compilers' warnings and what was ignored.
+    link with (a function is called once the sources are compiled); None takes the one of NVIDIA's wheel. `on_note` gets
+    the compilers' warnings and what was ignored.
 
     Raises CompileError with the compiler's own text, UnsupportedCode naming all runtime calls that the runtime library
     lacks, UsageError for flags that ask for something other than a program, EnvironmentProblem.
@@ -75,7 +76,8 @@ def build(
         note(f"ignored: {ignored}")
     job = _job(architectures.parse(arch), parsed)
     objects = _objects(job, sources, note)
-    libcudart = libcudart_dir / "libcudart.so" if libcudart_dir is not None else _wheel_libcudart()
+    directory = libcudart_dir() if callable(libcudart_dir) else libcudart_dir
+    libcudart = directory / "libcudart.so" if directory is not None else _wheel_libcudart()
     if not libcudart.exists():
         raise EnvironmentProblem(f"there is no {libcudart} to link with")
     directories = [f"-L{libcudart.parent}", f"-L{wheels.library_directory()}"]
