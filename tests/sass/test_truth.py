@@ -23,12 +23,10 @@ FLAGS = ("-O3", "-lineinfo", "-std=c++17")
 FULL = os.environ.get("LANEWISE_FULL_TRUTH") == "1"
 CLASSES = {"g": "global", "s": "shared", "l": "local"}
 QUICK = (
-    "vector_add_ragged", "copy_float4", "copy_stride_8", "copy_offset_1", "gemm_tiled_16", "transpose_shared",
-    "bank_stride_4", "bank_double", "bank_float4", "reduce_conflict", "reduce_shuffle", "histogram_shared",
-    "branch_lane", "loop_divergent", "register_spill", "local_array", "layernorm",
+    "vector_add_ragged", "copy_float4", "copy_stride_8", "gemm_tiled_16", "transpose_shared", "bank_stride_4",
+    "bank_float4", "reduce_conflict", "reduce_shuffle", "histogram_shared", "branch_lane", "loop_divergent",
+    "local_array", "layernorm",
 )  # fmt: skip
-# Machine instructions executed, by warps: how far a kernel may be off.
-TOLERANCE = 0.005
 
 
 @dataclass
@@ -100,7 +98,7 @@ def one_warp() -> dict[str, LaunchRecord]:
 def test_memory_instructions_of_effects(effects: dict[str, LaunchRecord]) -> None:
     agreement = compare("effects", effects)
     print("\n" + agreement.table())
-    assert agreement.compared["global", "sectors"] >= (463 if FULL else 60)
+    assert agreement.compared["global", "sectors"] >= (463 if FULL else 30)
     assert agreement.equal == agreement.compared, agreement.table()
 
 
@@ -113,12 +111,15 @@ def test_memory_instructions_of_single_warps(one_warp: dict[str, LaunchRecord]) 
 
 def test_executed_instructions(effects: dict[str, LaunchRecord], one_warp: dict[str, LaunchRecord]) -> None:
     for name, found in (("effects", effects), ("one_warp", one_warp)):
-        off = {}
-        for case, launch in found.items():
-            truth = cases(name)[case]
-            assert launch.thread_instructions is not None
-            assert launch.thread_instructions == truth["thread_instructions"], case
-            ratio = (launch.instructions or 0) / truth["instructions"]
-            if abs(ratio - 1) > TOLERANCE:
-                off[case] = ratio
-        assert not off
+        truth = cases(name)
+        ours = {case: (launch.instructions, launch.thread_instructions) for case, launch in found.items()}
+        assert ours == {case: (truth[case]["instructions"], truth[case]["thread_instructions"]) for case in found}
+
+
+def test_registers_and_occupancy(effects: dict[str, LaunchRecord]) -> None:
+    for case, launch in effects.items():
+        truth = cases("effects")[case]
+        assert launch.resources is not None
+        assert launch.occupancy is not None
+        assert max(16, launch.resources.registers) == truth["registers"], case  # the profiler says 16 for fewer
+        assert 100 * launch.occupancy.fraction == pytest.approx(truth["occupancy"], abs=0.01), case
