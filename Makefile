@@ -24,7 +24,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
 
 golden: $(STAMP)
-	LANEWISE_UPDATE_GOLDEN=1 $(BIN)/pytest -n 2 tests/report tests/cli
+	LANEWISE_UPDATE_GOLDEN=1 $(BIN)/pytest -n 2 tests/report tests/cli tests/docs
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

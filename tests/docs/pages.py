@@ -1,12 +1,14 @@
 """Pages of the documentation whose blocks are executed: what they show is what really comes out.
 
-Blocks of a page share one Python namespace, and one directory with a link to the examples:
+Blocks of a page share one Python namespace. They are executed in the root of the checkout, so that programs which were
+built before are known; files that they leave there are deleted.
 
-- a `python` block is executed; a `text` block under the comment `<!-- printed -->` is what it printed;
+- a `python` block is executed, and so are the tests that it defines; a `text` block under the comment
+  `<!-- printed -->` is what it printed;
 - a `pycon` block is a session, checked as doctest does;
-- a `text` block under `<!-- from: COMMAND | FIRST | END -->` is cut from the output of `lanewise COMMAND`: from the line
-  that starts with FIRST to the line before the next one that starts with END (without END: to the end;
-  `(blank)`: an empty line);
+- a `text` block under `<!-- from: COMMAND | FIRST | END -->` is cut from the output of `lanewise COMMAND`: from the
+  line that starts with FIRST to the line before the next one that starts with END (`(blank)`: an empty line; without
+  END: to the end);
 - the lines of an `sh` block that start with `lanewise` are run; `# exit code N` ends a line that does not end with 0.
 """
 
@@ -50,23 +52,19 @@ def blocks(page: str) -> list[Block]:
     ]
 
 
-def executed(page: str, directory: Path) -> str:
+def executed(page: str) -> str:
     """The page with every block as it comes out when it is executed."""
-    place_examples(directory)
-    before = Path.cwd()
-    os.chdir(directory)
+    before, files = Path.cwd(), set(ROOT.iterdir())
+    os.chdir(ROOT)
     try:
-        return _executed(page, directory)
+        return _executed(page)
     finally:
         os.chdir(before)
+        for left in set(ROOT.glob("*.json")) - files:
+            left.unlink()
 
 
-def place_examples(directory: Path) -> None:
-    if not (directory / "examples").exists():
-        (directory / "examples").symlink_to(ROOT / "examples")
-
-
-def _executed(page: str, directory: Path) -> str:
+def _executed(page: str) -> str:
     names: dict[str, object] = {}
     printed, parts, last = "", [], 0
     for block in blocks(page):
@@ -79,9 +77,9 @@ def _executed(page: str, directory: Path) -> str:
             body = printed
         elif block.comment.startswith("from: "):
             command, *cut = block.comment.removeprefix("from: ").split(" | ")
-            body = excerpt(lanewise(command, directory)[1], *cut)
+            body = excerpt(lanewise(command)[1], *cut)
         elif block.kind == "sh":
-            body = "".join(command_line(line, directory) for line in body.splitlines(keepends=True))
+            body = "".join(command_line(line) for line in body.splitlines(keepends=True))
         parts += [page[last : block.start], body]
         last = block.end
     return "".join([*parts, page[last:]])
@@ -92,6 +90,8 @@ def run_python(code: str, names: dict[str, object]) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(code, "block of the page", "exec"), names)
+        for name in re.findall(r"^def (test_\w+)\(\)", code, re.M):
+            names[name]()  # type: ignore[operator]
     return tidy(out.getvalue())
 
 
@@ -109,12 +109,12 @@ def session(text: str, names: dict[str, object]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def command_line(line: str, directory: Path) -> str:
+def command_line(line: str) -> str:
     """A line of a shell block; with its true exit code where it is one of ours."""
     if not line.startswith("lanewise"):
         return line
     command = _EXIT_CODE.sub("", line.rstrip("\n"))
-    status, _ = lanewise(command.partition("  #")[0].removeprefix("lanewise"), directory)
+    status, _ = lanewise(command.partition("  #")[0].removeprefix("lanewise"))
     named = _EXIT_CODE.search(line.rstrip("\n"))
     if status == (int(named[1]) if named else 0):
         return line
@@ -122,11 +122,11 @@ def command_line(line: str, directory: Path) -> str:
 
 
 @functools.cache
-def lanewise(command: str, directory: Path) -> tuple[int, str]:
+def lanewise(command: str) -> tuple[int, str]:
     """Exit status and standard output of a command."""
     done = subprocess.run(
         [sys.executable, "-m", "lanewise", *shlex.split(command)],
-        cwd=directory,
+        cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,

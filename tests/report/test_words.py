@@ -178,3 +178,9 @@ def test_runs_that_share_banks_are_not_called_contiguous() -> None:
     row = access("a.cu", 1, "st.shared.f32", "t", 10, 4, 1, Pattern.CONTIGUOUS)
     assert pattern_words(row) == "contiguous runs"
     assert pattern_words(access("a.cu", 1, "st.shared.f32", "t", 10, 1, 1, Pattern.CONTIGUOUS)) == "contiguous"
+
+
+def test_lanes_that_are_off_are_not_called_a_matter_of_sector_boundaries() -> None:
+    whole = access("a.cu", 1, "ld.global.f32", "a", 10, 5, 4, Pattern.CONTIGUOUS)
+    assert pattern_words(whole) == "contiguous, off sector boundaries"
+    assert pattern_words(replace(whole, threads_on=160)) == "contiguous"

@@ -77,6 +77,12 @@ def place(access: Access) -> Place:
     return Place(shown.file, shown.line, "")
 
 
+def as_named(file: str, program: str) -> str:
+    """The file as the user named it on the command line, where it was one of the program's inputs."""
+    named = (name for name in program.split(" ") if name and file.endswith(f"/{name.removeprefix('./')}"))
+    return next(named, file)
+
+
 def basename(path: str) -> str:
     return path.replace("\\", "/").rsplit("/", 1)[-1]
 

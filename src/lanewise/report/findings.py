@@ -8,14 +8,17 @@ from rich.text import Text
 
 from lanewise.records import Finding, Severity, SourceLine, Unsupported
 from lanewise.report import text
-from lanewise.report.excerpt import basename
+from lanewise.report.excerpt import as_named, basename
 
 STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: ""}
 LABEL = 8  # columns of the indented labels "where", "why" and "next"
 MOST_PLACES = 8
 
 
-def finding_lines(finding: Finding, times: int, sources: Mapping[str, str], width: int) -> list[Text]:
+def finding_lines(
+    finding: Finding, times: int, sources: Mapping[str, str], width: int, program: str = ""
+) -> list[Text]:
+    """`program`: what the user named; a file that is part of it is called as it was there."""
     head = f"{finding.severity.value} [{text.clean(finding.check)}]: {finding.message}"
     if times > 1:
         head += f" ({text.plural(times, 'launch')})"
@@ -24,7 +27,7 @@ def finding_lines(finding: Finding, times: int, sources: Mapping[str, str], widt
     where = ", ".join(
         [
             *([f"kernel {text.kernel_name(finding.kernel)}"] if finding.kernel else []),
-            *([_at(finding.source)] if finding.source else []),
+            *([_at(finding.source, program)] if finding.source else []),
             *([f"PTX line {finding.ptx_line}"] if finding.ptx_line and not finding.source else []),
             *([f"block {finding.block}"] if finding.block else []),
             *([f"thread {finding.thread}"] if finding.thread else []),
@@ -41,7 +44,7 @@ def finding_lines(finding: Finding, times: int, sources: Mapping[str, str], widt
     return lines
 
 
-def unsupported_lines(items: Iterable[Unsupported], width: int) -> list[Text]:
+def unsupported_lines(items: Iterable[Unsupported], width: int, program: str = "") -> list[Text]:
     """One entry for each thing that is not supported, with all places that use it."""
     groups: dict[tuple[str, str], list[Unsupported]] = {}
     for item in items:
@@ -51,7 +54,7 @@ def unsupported_lines(items: Iterable[Unsupported], width: int) -> list[Text]:
         lines += [Text(line, style="bold red") for line in text.wrap(f"unsupported: {what}", width, first="  ")]
         if reason:
             lines += _labelled("why", reason, width)
-        places = list(dict.fromkeys(_use(use) for use in uses))
+        places = list(dict.fromkeys(_use(use, program) for use in uses))
         if len(places) > MOST_PLACES:
             places[MOST_PLACES:] = [f"and {text.plural(len(places) - MOST_PLACES, 'place')} more"]
         for position, place in enumerate(places):
@@ -69,13 +72,13 @@ def source_line(at: SourceLine, sources: Mapping[str, str], width: int) -> list[
     return [line]
 
 
-def _at(source: SourceLine) -> str:
-    here = f"{source.outermost.file}:{source.outermost.line}"
+def _at(source: SourceLine, program: str) -> str:
+    here = f"{as_named(source.outermost.file, program)}:{source.outermost.line}"
     return here if source.inlined_at is None else f"{here} (in {basename(source.file)}:{source.line})"
 
 
-def _use(use: Unsupported) -> str:
-    parts = [_at(use.source)] if use.source else []
+def _use(use: Unsupported, program: str) -> str:
+    parts = [_at(use.source, program)] if use.source else []
     if use.ptx_line is not None:
         parts.append(f"PTX line {use.ptx_line}")
     if use.kernel:

@@ -84,12 +84,14 @@ def access_weight(access: Access, line_excess: int, kernel_total: int) -> Weight
 def pattern_words(access: Access) -> str:
     """broadcast, contiguous, strided by 8,192 bytes, scattered; empty where it is not known.
 
-    A contiguous access that takes more sectors than its ideal is one whose runs start or end inside a sector; one of
-    shared memory that takes more wavefronts consists of several runs that share banks.
+    A contiguous access that takes more sectors than its ideal is one whose runs start or end inside a sector (or whose
+    lanes are partly off, which `lane_words` says); one of shared memory that takes more wavefronts consists of several
+    runs that share banks.
     """
     if access.pattern is None:
         return ""
-    if access.pattern is Pattern.CONTIGUOUS and access.sectors and access.sectors > (access.sectors_ideal or 0):
+    costly = access.sectors is not None and access.sectors > (access.sectors_ideal or 0)
+    if access.pattern is Pattern.CONTIGUOUS and costly and not lane_words(access):
         return "contiguous, off sector boundaries"
     if access.pattern is Pattern.CONTIGUOUS and conflict_words(access):
         return "contiguous runs"

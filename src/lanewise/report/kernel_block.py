@@ -10,7 +10,7 @@ from rich.text import Text
 from lanewise.records import LaunchRecord, RunResult
 from lanewise.report import text
 from lanewise.report.access_table import STYLES, Table
-from lanewise.report.excerpt import HOT_PERCENT, AccessRow, SourceRow, excerpt
+from lanewise.report.excerpt import HOT_PERCENT, AccessRow, SourceRow, as_named, excerpt
 from lanewise.report.findings import finding_lines
 from lanewise.report.fold import Fold
 from lanewise.report.judge import MARKS, Weight, cost
@@ -41,7 +41,7 @@ class KernelBlock:
         fold, rows = self.fold, self._rows
         lines = [_kernel_title(fold, self._alone, width), *_facts(fold, width), Text("")]
         for finding, times in fold.findings:
-            lines += [*finding_lines(finding, times, self._result.sources, width), Text("")]
+            lines += [*finding_lines(finding, times, self._result.sources, width, self._result.program), Text("")]
         lines += _excerpt_lines(rows, fold, self._result.program, width)
         if rows:
             lines.append(Text(""))
@@ -129,7 +129,7 @@ def _excerpt_lines(rows: Sequence[SourceRow], fold: Fold, program: str, width: i
     table = Table.fit([access for row in rows for access in row.accesses], width)
     digits = max([4, *(len(str(row.line)) for row in rows if row.line is not None)])
     files = list(dict.fromkeys(row.file for row in rows))
-    names = {file: _as_named(file, program) for file in files if file is not None}
+    names = {file: as_named(file, program) for file in files if file is not None}
     named = list(names.values()) != [program]
     lines: list[Text] = []
     for file in files:
@@ -159,12 +159,6 @@ def _without_line(row: AccessRow, width: int) -> Text:
     line = Text(f"  PTX line {access.ptx_line}: {text.clean(access.opcode)}{note}")
     line.truncate(width)
     return line
-
-
-def _as_named(file: str, program: str) -> str:
-    """The file as the user named it on the command line, where it was one of the program's inputs."""
-    named = (name for name in program.split(" ") if name and file.endswith(f"/{name.removeprefix('./')}"))
-    return next(named, file)
 
 
 def _heaviest(accesses: Sequence[AccessRow]) -> Sequence[AccessRow]:

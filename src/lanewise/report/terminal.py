@@ -129,9 +129,9 @@ def _findings(result: RunResult, width: int) -> list[Text]:
     in_launches = {finding for launch in result.launches for finding in launch.findings}
     lines: list[Text] = []
     for finding, times in Counter(f for f in result.findings if f not in in_launches).items():
-        lines += [Text(""), *finding_lines(finding, times, result.sources, width)]
+        lines += [Text(""), *finding_lines(finding, times, result.sources, width, result.program)]
     if result.unsupported:
-        lines += [Text(""), *unsupported_lines(result.unsupported, width)]
+        lines += [Text(""), *unsupported_lines(result.unsupported, width, result.program)]
     return lines
 
 

@@ -18,6 +18,7 @@ from lanewise.report.judge import (
     bank_words,
     conflict_words,
     cost,
+    lane_words,
     pattern_words,
     totals,
 )
@@ -77,7 +78,8 @@ def _access_problem(row: SourceRow, accesses: Sequence[AccessRow], whole: Mappin
     each = text.per(measured.actual, record.requests)
     unit = measured.unit.removesuffix("s") if each == "1" else measured.unit
     ideal = text.per(measured.ideal, record.requests)
-    reason = "; ".join(words for words in (conflict_words(record), pattern_words(record), bank_words(record)) if words)
+    words = (conflict_words(record), pattern_words(record), lane_words(record), bank_words(record))
+    reason = "; ".join(word for word in words if word)
     sentence = (
         f"{where}: the {what} {'moves' if measured.unit == SECTORS else 'takes'} {'up to ' if len(costs) > 1 else ''}"
         f"{each} {unit} a request where {ideal} would do{f' ({reason})' if reason else ''}. Excess: "
