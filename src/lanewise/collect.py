@@ -51,6 +51,8 @@ def launch_record(
         blocks = grid[0] * grid[1] * grid[2]
         costs = machine_costs(machine, info, outcome.counters, (blocks * -(-threads // 32), blocks * threads))
         accesses += tuple(machine_access(cost) for cost in costs.accesses if cost.requests > 0)
+    if launched.fault is not None:
+        accesses = tuple(record for record in accesses if _happened(record))
     return LaunchRecord(
         id=number,
         kernel=demangle(symbol),
@@ -81,11 +83,16 @@ def _seen(counted: SiteCounts) -> bool:
     )
 
 
+def _happened(record: Access) -> bool:
+    """In a launch that did not run to its end: not an access that stands in a block which was left before it."""
+    return 0 not in (record.sectors, record.wavefronts)
+
+
 def access(counted: SiteCounts) -> Access:
     """One site as the reports show it."""
     site = counted.site
     source = site.source
-    has_sectors = site.space in (Space.GLOBAL, Space.LOCAL, Space.CONST)
+    has_sectors = site.space in (Space.GLOBAL, Space.LOCAL)  # constants are not read by sectors
     shared = site.space == Space.SHARED
     pattern, stride = _pattern(counted)
     return Access(

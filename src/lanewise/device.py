@@ -70,6 +70,7 @@ class EmulatedDevice:
         self.unsupported: list[Unsupported] = []
         self.sources: dict[str, str] = {}
         self.notes: dict[str, None] = {}
+        self.left_out: dict[str, None] = {}  # kernels of which no launch is kept
         self._keep = keep or (lambda kernel, earlier: True)
         self._kept: dict[str, int] = {}
         self._progress = progress
@@ -211,6 +212,8 @@ class EmulatedDevice:
         if launched.fault is not None or self._keep(kernel, self._kept.get(kernel, 0)):
             self._kept[kernel] = self._kept.get(kernel, 0) + 1
             self.records.append(record)
+        elif kernel not in self._kept:
+            self.left_out[kernel] = None
         return launched, record
 
     def _note_unsupported(self, error: UnsupportedCode) -> None:

@@ -77,6 +77,14 @@ def _executable(request: RunRequest, arch: str, notes: list[str]) -> Path:
         )
 
 
+def _nothing(request: RunRequest, device: EmulatedDevice) -> str:
+    """Why there is no launch to report."""
+    if not device.left_out:
+        return "no kernel ran"
+    names = ", ".join(name.split("(")[0] for name in device.left_out)
+    return f"kernels ran, but --kernel {request.kernel} is the name of none of them: {names}"
+
+
 def _result(
     request: RunRequest, device_name: str, arch: str, device: EmulatedDevice, ended: host.HostResult, notes: list[str]
 ) -> RunResult:
@@ -90,6 +98,8 @@ def _result(
         findings.append(Finding("runtime call", Severity.ERROR, message))
     if device.records:
         notes.append(CLOCK_NOTE)
+    else:
+        notes.append(_nothing(request, device))
     notes.extend(device.notes)
     return RunResult(
         program=" ".join(str(path) for path in request.inputs),

@@ -80,7 +80,7 @@ def test_wrong_usage_is_said_before_anything_runs(lanewise: CommandLine, words: 
 def test_the_report_goes_to_standard_output_and_json_to_its_file(lanewise: CommandLine) -> None:
     outcome = lanewise("run", "program.cu", "--json", "out.json")
     assert outcome.out.startswith("\n-- Lanewise: program.cu, run on the CPU, counted for h200 (sm_90)")
-    assert "No kernel ran, so nothing was counted; the program exited with 0." in outcome.out
+    assert "No launch to report; the program exited with 0." in outcome.out
     assert outcome.err == ""
     assert json.loads(Path("out.json").read_text())["program"] == "program.cu"
 

@@ -304,7 +304,7 @@ def test_a_kernel_without_end_meets_the_limit_of_time(name: str) -> None:
 
 def test_a_kernel_without_end_meets_the_limit_of_instructions() -> None:
     module = lanewise.compile(SOURCE, limits=Limits(instructions=10**6))
-    with pytest.raises(KernelFault, match="limit of 1,000,000 instructions"):
+    with pytest.raises(KernelFault, match="limit of 1,000,000 thread-level PTX instructions"):
         module["endless_stores"][1, 32](zeros(1))
 
 

@@ -53,7 +53,8 @@ def run(
         ),
     ] = False,
     max_instructions: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="End a launch after N thread-level PTX instructions.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="End a launch after about N PTX instructions, counted per thread."),
     ] = None,
     max_seconds: Annotated[
         float | None, typer.Option(metavar="S", min=0.001, help="End a launch after S seconds.")

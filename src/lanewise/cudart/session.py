@@ -13,6 +13,7 @@ from lanewise.cudart.call_sites import CallSite, CallSites
 from lanewise.cudart.codes import CudaError
 from lanewise.cudart.properties import DEFAULT_LIMITS, view_of
 from lanewise.cudart.protocol import VERSION, AllocationKind, Fields, Op, ProtocolError, encode
+from lanewise.demangle import demangle
 from lanewise.emulator.memory import DeviceMemory, OutOfDeviceMemory
 from lanewise.errors import KernelFault, LanewiseError, LimitReached, PtxSyntaxError, UnsupportedCode
 from lanewise.records import Allocation, Finding, Severity
@@ -313,7 +314,7 @@ class Session:
             "launch",
             Severity.WARNING,
             f"the launch was refused ({error.text}): {reason}",
-            kernel=function.name,
+            kernel=demangle(function.name),
             next_step="check cudaGetLastError after each launch, and choose sizes within the limits",
         )
         if finding not in self._shared.findings:

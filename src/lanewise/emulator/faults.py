@@ -11,6 +11,7 @@ from lanewise.emulator.unit import PLACE_BASE
 from lanewise.records import AccessKind, Allocation, Finding, Severity, SourceLine
 
 SHOWN_LANES = 4
+SHOWN_WARPS = 8
 
 
 def finding(report: FaultReport, info: KernelInfo, kernel: str, block: Dim, memory: DeviceMemory) -> Finding:
@@ -31,13 +32,15 @@ def finding(report: FaultReport, info: KernelInfo, kernel: str, block: Dim, memo
         place[2] if place else None,
         place[1] if place else None,
         threads[0] if threads else None,
-        report.block,
+        None if check == "limit" else report.block,
         evidence,
         next_step,
     )
 
 
 def _place(report: FaultReport, info: KernelInfo) -> tuple[str, int, SourceLine | None] | None:
+    if report.waiting:  # the message names them all; the finding has the first
+        return info.places[report.waiting[0][2] - PLACE_BASE]
     if report.site >= PLACE_BASE:
         return info.places[report.site - PLACE_BASE]
     if report.site < 0:
@@ -63,7 +66,7 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
             "if the kernel is meant to run this long, raise --max-instructions or --max-seconds",
         )
     if report.code == 0:
-        return _deadlock(report)
+        return _deadlock(report, info)
     if report.code == Fault.ASSERT:
         return "assert", report.message, (), None
     if report.code == Fault.TRAP:
@@ -75,13 +78,13 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
     return _access(report, info, lanes, memory)
 
 
-def _deadlock(report: FaultReport) -> Words:
-    by_barrier: dict[int, list[int]] = {}
-    for warp, barrier in report.waiting:
-        by_barrier.setdefault(barrier, []).append(warp)
+def _deadlock(report: FaultReport, info: KernelInfo) -> Words:
+    together: dict[tuple[int, int], list[int]] = {}
+    for warp, barrier, place in report.waiting:
+        together.setdefault((barrier, place), []).append(warp)
     evidence = tuple(
-        f"{len(warps)} warp{'s' if len(warps) > 1 else ''} wait at barrier {barrier}: {', '.join(map(str, warps[:8]))}"
-        for barrier, warps in sorted(by_barrier.items())
+        _waiting(warps, barrier, info.places[place - PLACE_BASE])
+        for (barrier, place), warps in sorted(together.items())
     )
     return (
         "barrier",
@@ -89,6 +92,15 @@ def _deadlock(report: FaultReport) -> Words:
         evidence,
         "every thread of the block that has not returned must reach the same barriers",
     )
+
+
+def _waiting(warps: list[int], barrier: int, place: tuple[str, int, SourceLine | None]) -> str:
+    """Which warps wait, at which barrier, on which line."""
+    numbers = ", ".join(map(str, warps[:SHOWN_WARPS])) + (", ..." if len(warps) > SHOWN_WARPS else "")
+    who = f"{len(warps)} warps wait" if len(warps) > 1 else "1 warp waits"
+    _, ptx_line, source = place
+    where = f"PTX line {ptx_line}" if source is None else f"{source.outermost.file}:{source.outermost.line}"
+    return f"{who} at barrier {barrier}, {where}: {numbers}"
 
 
 _KINDS = {AccessKind.LOAD: "read", AccessKind.STORE: "write", AccessKind.ATOMIC: "atomic access"}

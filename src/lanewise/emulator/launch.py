@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lanewise.emulator.compile import CompiledKernel
-from lanewise.emulator.layout import FUEL, Block, Launch, Request, Warp, Worker
+from lanewise.emulator.layout import FUEL, Abort, Block, Launch, Request, Status, Warp, Worker
 from lanewise.emulator.layout import Service as ServiceCode
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.pool import Task
@@ -26,6 +26,7 @@ Dim = tuple[int, int, int]
 Bytes = npt.NDArray[np.uint8]
 STACK_BYTES = 512 << 10
 MAX_SLOTS = 4096
+LOOKS = 4096  # about how often a small limit on instructions is looked at before it is reached
 STACK_MEMORY = 16 << 30  # bytes of address space for the stacks of one worker
 _I64, _U64, _U32 = struct.Struct("<q"), struct.Struct("<Q"), struct.Struct("<I")
 
@@ -50,7 +51,7 @@ class FaultReport:
     size: int
     block: Dim
     warp: int
-    waiting: tuple[tuple[int, int], ...] = ()  # deadlock: (warp, barrier)
+    waiting: tuple[tuple[int, int, int], ...] = ()  # deadlock: (warp, barrier, number of the place, see KernelInfo)
     message: str = ""
 
 
@@ -150,7 +151,7 @@ class WorkerMemory:
         shared_base, local_base, stack_base = (address for _, address in self.spaces)
         f = self.fields
         f.set(Worker.LAUNCH, launch.address)
-        f.set(Worker.FUEL, FUEL)
+        f.set(Worker.FUEL, launch.get(Launch.REFILL))
         f.set(Worker.SLOTS, slots)
         f.set(Worker.BLOCKS, _address(self.blocks))
         f.set(Worker.BLOCK_SIZE, self.block_size)
@@ -218,6 +219,7 @@ def run(
     table, tids = warp_tables(block)
     bounds = memory.table()
     shared = info.static_shared + dynamic_shared
+    sizes = np.array([b.instructions for b in info.blocks], np.uint64)
     for offset, value in (
         (Launch.COUNT, total),
         (Launch.GRID_X, grid[0]), (Launch.GRID_Y, grid[1]), (Launch.GRID_Z, grid[2]),
@@ -227,6 +229,8 @@ def run(
         (Launch.WARP_TABLE, _address(table)), (Launch.TIDS_TABLE, _address(tids)),
         (Launch.DYNAMIC_SHARED, dynamic_shared),
         (Launch.STACK_BYTES, STACK_BYTES * (4 if info.recursive else 1)),
+        (Launch.BUDGET, limits.instructions), (Launch.SIZES, sizes.ctypes.data), (Launch.SIZES_COUNT, len(sizes)),
+        (Launch.REFILL, max(1, min(FUEL, limits.instructions // LOOKS))),
     ):  # fmt: skip
         launch.set(offset, value)
     count = max(1, min(limits.threads, total))
@@ -236,7 +240,7 @@ def run(
     faults: list[FaultReport] = []
     errors: list[BaseException] = []
     lock = threading.Lock()
-    keep = [bounds]
+    keep = [bounds, sizes]
 
     def work(worker: WorkerMemory) -> None:
         try:
@@ -257,15 +261,15 @@ def run(
                 if request in (Request.FAULT, Request.DEADLOCK):
                     with lock:
                         faults.append(_report(worker, request))
-                    launch.set(Launch.ABORT, 1)
+                    launch.set(Launch.ABORT, Abort.HOST)
                 return
         except ServiceFault as fault:
             with lock:
                 faults.append(fault.report)
-            launch.set(Launch.ABORT, 1)
+            launch.set(Launch.ABORT, Abort.HOST)
         except BaseException as error:
             errors.append(error)
-            launch.set(Launch.ABORT, 1)
+            launch.set(Launch.ABORT, Abort.HOST)
 
     tasks = [Task(partial(work, worker)) for worker in workers]
     try:
@@ -299,8 +303,6 @@ def _watch(
     stop: threading.Event | None,
 ) -> str:
     """Wait for the workers; say which limit ended them, if one did."""
-    from lanewise.emulator.counts import thread_instructions
-
     message = ""
     pause = 0.002
     for task in tasks:
@@ -317,12 +319,10 @@ def _watch(
                 message = "the launch was interrupted"
             elif elapsed > limits.seconds:
                 message = f"the limit of {limits.seconds:g} seconds a launch was reached"
-            elif elapsed > 0.2:
-                executed = sum(thread_instructions(w.kernel.info, w.counters) for w in workers)
-                if executed > limits.instructions:
-                    message = f"the limit of {limits.instructions:,} instructions a launch was reached"
             if message:
-                launch.set(Launch.ABORT, 1)
+                launch.set(Launch.ABORT, Abort.HOST)
+    if not message and launch.get(Launch.ABORT) == Abort.BUDGET:
+        return f"the limit of {limits.instructions:,} thread-level PTX instructions a launch was reached"
     return message
 
 
@@ -364,8 +364,8 @@ def _report(worker: WorkerMemory, request: int) -> FaultReport:
             start = Block.WARP_CONTEXTS + number * Warp.SIZE
             warp = Fields(block.raw[start : start + Warp.SIZE])
             where = (warp.get32(Warp.CTAID_X), warp.get32(Warp.CTAID_Y), warp.get32(Warp.CTAID_Z))
-            if warp.get32(Warp.STATUS) == 1:
-                waiting.append((number, warp.get32(Warp.BARRIER)))
+            if warp.get32(Warp.STATUS) == Status.WAITING:
+                waiting.append((number, warp.get32(Warp.BARRIER), warp.get32(Warp.PLACE)))
         return FaultReport(0, -1, 0, (), 0, where, waiting[0][0] if waiting else 0, tuple(waiting))
     warp, _ = worker.current()
     addresses = f.raw[Worker.FAULT_ADDRESSES : Worker.FAULT_ADDRESSES + 256].view(np.uint64)

@@ -31,6 +31,7 @@ class Warp:
     BARRIER_RESULT = 80  # i32: result of bar.red
     SPIN = 84  # i32: back edges of spin loops since the last turn given away
     EXITED = 88  # i32: lanes that left by exit
+    PLACE = 92  # i32: number of the barrier instruction waited at, see `unit.PLACE_BASE`
     CLOCK = 96  # i64: what clock registers read
     SIZE = 128
 
@@ -54,7 +55,7 @@ class Worker:
 
     LAUNCH = 0  # ptr: Launch
     MAIN_STACK = 8  # saved stack pointer of the scheduler
-    FUEL = 16  # i64: back edges until the next look at the abort flag
+    FUEL = 16  # i64: back edges and warps until the next look at the limits
     SLOTS = 24  # i64: blocks that may be in progress
     BLOCKS = 32  # ptr: first Block
     BLOCK_SIZE = 40  # i64: bytes from one Block to the next
@@ -67,7 +68,6 @@ class Worker:
     CACHE = 96  # ptr: per-site bounds
     PARAMS = 104  # ptr
     CURSOR = 112  # i64: slot to go on with
-    TICKS = 120  # i64: back edges so far, in units of a fuel refill
     SERVICE = 152  # i64: what a kernel asks the host for, see Service
     SERVICE_MASK = 160  # i64: lanes that ask
     SERVICE_RESULT = 168  # i64: offset of the result in local memory
@@ -75,6 +75,7 @@ class Worker:
     FAULT_ADDRESSES = 256  # <32 x i64>
     FAULT_SIZE = 512  # i64: bytes a lane accesses
     BLOCKS_DONE = 520  # i64
+    SPENT = 528  # i64: what this worker has added to Launch.EXECUTED
     SIZE = 576
 
 
@@ -85,7 +86,7 @@ class Launch:
     COUNT = 8  # i64: blocks
     GRID_X, GRID_Y, GRID_Z = 16, 24, 32  # i64
     BLOCK_X, BLOCK_Y, BLOCK_Z = 40, 48, 56  # i64
-    ABORT = 64  # i64: not 0: stop at the next opportunity
+    ABORT = 64  # i64: not 0: stop at the next opportunity, see Abort
     BOUNDS = 72  # ptr: sorted [begin, end) pairs of live allocations
     BOUNDS_COUNT = 80  # i64
     SHARED_BYTES = 88  # i64: static + dynamic
@@ -95,6 +96,11 @@ class Launch:
     DYNAMIC_SHARED = 120  # i64
     GRID_ID = 128  # i64
     STACK_BYTES = 136  # i64: native stack of one warp
+    BUDGET = 144  # i64: thread-level instructions that the launch may execute
+    EXECUTED = 152  # i64: those executed, up to each worker's last look
+    SIZES = 160  # ptr: i64 instructions of each basic block
+    SIZES_COUNT = 168  # i64: basic blocks
+    REFILL = 176  # i64: fuel from one look to the next
     SIZE = 192
 
 
@@ -115,6 +121,13 @@ class Request:
     DEADLOCK = 2
     SERVICE = 3
     ABORTED = 4
+
+
+class Abort:
+    """Why a launch stops early."""
+
+    HOST = 1  # a fault, the limit of time, an interrupt
+    BUDGET = 2  # the limit of instructions
 
 
 class Service:
@@ -154,5 +167,5 @@ BLOCK_COUNTERS = 4
 # then the threads that came to it, and the groups in which they left.
 STAGE_ARRIVED, STAGE_GROUPS = 2, 3
 
-FUEL = 1 << 16
+FUEL = 1 << 16  # the most between two looks at the limits
 SPIN_TURNS = 32  # back edges of a spin loop before a warp lets the others run

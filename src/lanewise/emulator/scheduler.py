@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 
-from lanewise.emulator.layout import FUEL, Block, Launch, Request, Status, Warp, Worker
+from lanewise.emulator.layout import BLOCK_COUNTERS, BLOCK_THREADS, Abort, Block, Launch, Request, Status, Warp, Worker
 
 _SWAP = {
     "x86_64": (
@@ -76,7 +76,7 @@ forever:
 }}
 ; Wait at barrier %id for %threads threads (0: all of the block). The predicate lanes serve bar.red. Never inlined: other
 ; warps change memory meanwhile, which is why every pointer a kernel keeps is handed in.
-define internal void @lw_barrier(ptr %x, ptr %w, ptr %cnt, ptr %cache, ptr %shared, i32 %id, i32 %threads, i32 %own, i32 %true, i32 %wait) noinline nounwind {{
+define internal void @lw_barrier(ptr %x, ptr %w, ptr %cnt, ptr %cache, ptr %shared, i32 %id, i32 %threads, i32 %own, i32 %true, i32 %wait, i32 %place) noinline nounwind {{
 entry:
   %bp = getelementptr i8, ptr %x, i64 {Warp.BLOCK}
   %blk = load ptr, ptr %bp
@@ -108,6 +108,8 @@ stop:
   store i32 {Status.WAITING}, ptr %st
   %ip = getelementptr i8, ptr %x, i64 {Warp.BARRIER}
   store i32 %idm, ptr %ip
+  %plp = getelementptr i8, ptr %x, i64 {Warp.PLACE}
+  store i32 %place, ptr %plp
   call void @lw_leave(ptr %x, ptr %w)
   ret void
 out:
@@ -131,15 +133,59 @@ go:
 out:
   ret void
 }}
-; Every {FUEL} back edges: has the launch been told to stop?
+; The fuel is burnt: fill up, and end the launch where it has executed more than its budget.
+define internal void @lw_spend(ptr %w) noinline nounwind {{
+entry:
+  %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
+  %l = load ptr, ptr %lp
+  %rp = getelementptr i8, ptr %l, i64 {Launch.REFILL}
+  %r = load i64, ptr %rp
+  %fp = getelementptr i8, ptr %w, i64 {Worker.FUEL}
+  store i64 %r, ptr %fp
+  %sp = getelementptr i8, ptr %l, i64 {Launch.SIZES}
+  %sizes = load ptr, ptr %sp
+  %np = getelementptr i8, ptr %l, i64 {Launch.SIZES_COUNT}
+  %n = load i64, ptr %np
+  %cp = getelementptr i8, ptr %w, i64 {Worker.COUNTERS}
+  %counters = load ptr, ptr %cp
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i1, %loop ]
+  %sum = phi i64 [ 0, %entry ], [ %sum1, %loop ]
+  %at = mul i64 %i, {BLOCK_COUNTERS}
+  %at1 = add i64 %at, {BLOCK_THREADS}
+  %tp = getelementptr i64, ptr %counters, i64 %at1
+  %t = load i64, ptr %tp
+  %zp = getelementptr i64, ptr %sizes, i64 %i
+  %z = load i64, ptr %zp
+  %p = mul i64 %t, %z
+  %sum1 = add i64 %sum, %p
+  %i1 = add i64 %i, 1
+  %more = icmp ult i64 %i1, %n
+  br i1 %more, label %loop, label %add
+add:
+  %dp = getelementptr i8, ptr %w, i64 {Worker.SPENT}
+  %d = load i64, ptr %dp
+  store i64 %sum1, ptr %dp
+  %new = sub i64 %sum1, %d
+  %xp = getelementptr i8, ptr %l, i64 {Launch.EXECUTED}
+  %before = atomicrmw add ptr %xp, i64 %new monotonic
+  %all = add i64 %before, %new
+  %bp = getelementptr i8, ptr %l, i64 {Launch.BUDGET}
+  %b = load i64, ptr %bp
+  %over = icmp ugt i64 %all, %b
+  br i1 %over, label %stop, label %out
+stop:
+  %ap = getelementptr i8, ptr %l, i64 {Launch.ABORT}
+  %old = cmpxchg ptr %ap, i64 0, i64 {Abort.BUDGET} monotonic monotonic
+  ret void
+out:
+  ret void
+}}
+; Fuel is burnt at back edges and calls: has the launch come to its end?
 define internal void @lw_tick(ptr %x, ptr %w) noinline nounwind {{
 entry:
-  %fp = getelementptr i8, ptr %w, i64 {Worker.FUEL}
-  store i64 {FUEL}, ptr %fp
-  %tp = getelementptr i8, ptr %w, i64 {Worker.TICKS}
-  %t = load i64, ptr %tp
-  %t1 = add i64 %t, 1
-  store i64 %t1, ptr %tp
+  call void @lw_spend(ptr %w)
   %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
   %l = load ptr, ptr %lp
   %ap = getelementptr i8, ptr %l, i64 {Launch.ABORT}
@@ -181,6 +227,18 @@ again:
 ; Put the next block into slot %blk. Returns 0 when none is left.
 define internal i1 @lw_take(ptr %w, ptr %blk) noinline nounwind {{
 entry:
+  %nwp = getelementptr i8, ptr %blk, i64 {Block.WARPS}
+  %nw = load i64, ptr %nwp
+  %fup = getelementptr i8, ptr %w, i64 {Worker.FUEL}
+  %fu = load i64, ptr %fup
+  %fu1 = sub i64 %fu, %nw
+  store i64 %fu1, ptr %fup
+  %burnt = icmp slt i64 %fu1, 0
+  br i1 %burnt, label %spend, label %look
+spend:
+  call void @lw_spend(ptr %w)
+  br label %look
+look:
   %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
   %l = load ptr, ptr %lp
   %ap = getelementptr i8, ptr %l, i64 {Launch.ABORT}
@@ -211,8 +269,6 @@ some:
   store i64 %i, ptr %linp
   %acp = getelementptr i8, ptr %blk, i64 {Block.ACTIVE}
   store ptr %w, ptr %acp
-  %nwp = getelementptr i8, ptr %blk, i64 {Block.WARPS}
-  %nw = load i64, ptr %nwp
   %livp = getelementptr i8, ptr %blk, i64 {Block.LIVE}
   store i64 %nw, ptr %livp
   %bars = getelementptr i8, ptr %blk, i64 {Block.BARRIERS}

@@ -84,7 +84,7 @@ class FunctionTranslator(BranchTranslator):
         pair = out.let(f"insertelement <2 x i64> <i64 1, i64 0>, i64 {lanes}, i32 1")
         out.line(f"store <2 x i64> {out.let(f'add <2 x i64> {old}, {pair}')}, ptr {pointer}, align 16")
         if any(target == block.index for _, target in self.analysis.graph.back_edges):
-            self._burn_fuel()
+            self.burn_fuel()
         if block.index in self.analysis.spins:
             self.call_out("lw_yield")
         early = {id(g): g for g in self.groups.values() if g.early}.values()
@@ -117,7 +117,8 @@ class FunctionTranslator(BranchTranslator):
         assert block.falls_through is not None
         self.jump(block.falls_through)
 
-    def _burn_fuel(self) -> None:
+    def burn_fuel(self) -> None:
+        """At what may go on for ever or nearly so: back edges and calls."""
         out = self.out
         pointer = out.let(f"getelementptr {self.fuel}")
         left = out.let(f"add i64 {out.let(f'load i64, ptr {pointer}')}, -1")

@@ -147,7 +147,9 @@ def _excerpt_lines(rows: Sequence[SourceRow], fold: Fold, program: str, width: i
                     lines.append(_without_line(access, width))
                 lines += table.lines(access)
             if len(shown) < len(row.accesses):
-                left_out = f"{len(row.accesses) - len(shown)} lighter accesses not shown; the JSON has all"
+                left_out = (
+                    f"{text.plural(len(row.accesses) - len(shown), 'lighter access')} not shown; the JSON has all"
+                )
                 lines.append(Text(" " * table.form.indent + left_out, style="dim"))
     return lines
 

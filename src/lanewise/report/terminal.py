@@ -141,7 +141,7 @@ def _ending(result: RunResult, folds: Sequence[Fold], width: int) -> list[Text]:
     if folds:
         summary = [f"{text.plural(kernels, 'kernel')}, {launches}; {_exit(result.exit_code)}."]
     else:
-        summary = [f"No kernel ran, so nothing was counted; {_exit(result.exit_code)}."]
+        summary = [f"No launch to report; {_exit(result.exit_code)}."]
     sentences = [*summary, *(f"note: {note}" for note in result.notes)]
     return [Text(line) for sentence in sentences for line in text.wrap(sentence, width, rest="  ")]
 

@@ -240,9 +240,7 @@ def _wrong_file(info: ExecutableInfo) -> LanewiseError | None:
     if info.form is Form.LIBRARY:
         return UsageError(f"{info.path} is a shared library", next_step="name the program that uses it")
     if info.form is Form.OTHER:
-        return UsageError(
-            f"{info.path} is {info.detail}, not a program", next_step="name a .cu source, or a Linux program"
-        )
+        return UsageError(f"{info.path} is {info.detail}", next_step="name a .cu source, or a Linux program")
     if info.machine != platform.machine() and platform.machine() in _MACHINES.values():
         return UsageError(
             f"{info.path} is a program for {info.machine}, and this machine is {platform.machine()}",

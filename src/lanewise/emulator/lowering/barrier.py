@@ -25,7 +25,7 @@ def _scalar(t: FunctionTranslator, operand: Operand | None) -> str:
 
 def _arrive(t: FunctionTranslator, ins: Instruction, number: str, count: str, true: str, *, wait: bool) -> None:
     mask = t.mask(ins)
-    call = f", i32 {number}, i32 {count}, i32 {mask}, i32 {true}, i32 {int(wait)}"
+    call = f", i32 {number}, i32 {count}, i32 {mask}, i32 {true}, i32 {int(wait)}, i32 {t.fault_site()}"
     if ins.guard is None:
         t.call_out("lw_barrier", call)
         return

@@ -74,6 +74,7 @@ def _invoke(
     frame = out.let(f"add i32 %frame, {mine.size}")
     if t.unit.recursive:
         _check_stack(t, frame, its.size, mask)
+    t.burn_fuel()
     for argument, param in zip(arguments, function.params, strict=True):
         to = out.let(f"add i32 {frame}, {its.offsets[param.name]}")
         memory.copy_param(t, _place(t, argument), to, param.size, mask)
