@@ -16,6 +16,7 @@ import numpy.typing as npt
 from lanewise.emulator.launch import Dim
 from speed.emulated import Emulated, Timed
 from speed.process import peak_memory
+from speed.uncounted import stop_counting
 
 Result = dict[str, Any]
 Ints = npt.NDArray[np.int32]
@@ -136,8 +137,10 @@ THROUGHPUT = {
 }
 
 
-def throughput(kernel: str, scale: float, rounds: int = 3) -> Result:
+def throughput(kernel: str, scale: float, rounds: int = 3, counted: bool = True) -> Result:
     """Instructions a second and core of one kind of code: `rounds` launches after the first, the best counts."""
+    if not counted:
+        stop_counting()
     work = THROUGHPUT[kernel]
     blocks = max(1, int(work.blocks * scale))
     rng = np.random.default_rng(2)

@@ -80,13 +80,17 @@ def _pace(results: Results) -> str:
             f"{of['empty']['instructions'] / 1e6:.0f}",
             seconds(of["cached"]["again"]),
             f"{of['empty']['instructions'] / of['cached']['again']['cpu'] / 1e9:.2f}",
+            "",
         )
         for kernel, of in results["gemm"].items()
     ]
     for of in results["throughput"].values():
         count = f"{of['instructions'] / 1e6:.0f}"
-        rows.append((of["title"], count, seconds(of["again"]), f"{of['per_core_second'] / 1e9:.2f}"))
-    return _rows("code | 10⁶ instructions | seconds of processor (wall) | 10⁹ instructions/s/core", rows)
+        counting = 1 - of["uncounted"]["cpu"] / of["again"]["cpu"]
+        pace = f"{of['per_core_second'] / 1e9:.2f}"
+        rows.append((of["title"], count, seconds(of["again"]), pace, f"{max(0.0, counting) * 100:.0f} %"))
+    head = "code | 10⁶ instructions | seconds of processor (wall) | 10⁹ instructions/s/core | of it counting"
+    return _rows(head, rows)
 
 
 def _overheads(results: Results) -> str:
