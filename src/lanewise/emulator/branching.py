@@ -6,20 +6,40 @@ clears their mask, so that a block need not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from lanewise.emulator.flow import BasicBlock, bit_indices, is_sync
 from lanewise.emulator.kinds import Tag
 from lanewise.emulator.layout import BLOCK_COUNTERS, BLOCK_DIVERGENT, Warp
+from lanewise.emulator.unit import Unit
 from lanewise.emulator.values import ValueTranslator
 from lanewise.ptx.syntax import (
+    Function,
     Instruction,
     Symbol,
 )
 
+FEW_CANDIDATES = 3  # blocks to choose among that are written out at each jump
+
+
+class After(NamedTuple):
+    """What to do when no candidate has lanes: `release` the lanes parked at `blocks`, or do so if there are any, else
+    leave the function."""
+
+    release: bool
+    blocks: tuple[int, ...]
+
+
+LAST = After(False, (-1,))  # the last candidate has lanes if no other has
+
 
 class BranchTranslator(ValueTranslator):
     """Jumps, splits, and lanes that park until the others have caught up."""
+
+    def __init__(self, unit: Unit, function: Function) -> None:
+        super().__init__(unit, function)
+        self._dispatches = False  # some jump goes through `write_dispatch`
 
     def _mask_of(self, block: int) -> str:
         return self.out.let(f"load i32, ptr %m.{block}")
@@ -35,23 +55,44 @@ class BranchTranslator(ValueTranslator):
         self.out.line(f"store i32 {mask}, ptr %act")
         self.out.line(f"br label %B{block}")
 
-    def _pick(self, candidates: Sequence[int], otherwise: Callable[[], None] | None) -> None:
-        """Go to the first candidate with lanes waiting that are not parked; none: `otherwise` (None: the last one)."""
-        out = self.out
-        parked = out.let("xor i32 " + out.let("load i32, ptr %parked") + ", -1") if self.analysis.parkable else None
+    def _pick(self, candidates: Sequence[int], after: After = LAST) -> None:
+        """Go to the first candidate with lanes waiting that are not parked; none: what `after` says."""
+        if len(candidates) > FEW_CANDIDATES:
+            self._dispatches = True
+            self.out.line("br label %Ldispatch")
+            return
         for position, block in enumerate(candidates):
-            mask = self._mask_of(block)
-            ready = out.let(f"and i32 {mask}, {parked}") if parked and block in self.analysis.parkable else mask
-            if otherwise is None and position == len(candidates) - 1:
-                self._run(block, mask)
+            if after is LAST and position == len(candidates) - 1:
+                self._run(block, self._mask_of(block))
                 return
-            here, after = out.fresh_label("pick"), out.fresh_label("skip")
-            out.line(f"br i1 {out.let(f'icmp ne i32 {ready}, 0')}, label %{here}, label %{after}")
-            out.label(here)
-            self._run(block, mask)
-            out.label(after)
-        assert otherwise is not None
-        otherwise()
+            self._run_if_ready(block)
+        if after.release:
+            self._release(after.blocks)
+        else:
+            self._nobody_waits(after.blocks)
+
+    def _run_if_ready(self, block: int) -> None:
+        """Go to a block where lanes wait that are not parked there; code goes on where there are none."""
+        out = self.out
+        mask = ready = self._mask_of(block)
+        if block in self.analysis.parkable:
+            free = out.let(f"xor i32 {out.let('load i32, ptr %parked')}, -1")
+            ready = out.let(f"and i32 {mask}, {free}")
+        here, skip = out.fresh_label("pick"), out.fresh_label("skip")
+        out.line(f"br i1 {out.let(f'icmp ne i32 {ready}, 0')}, label %{here}, label %{skip}")
+        out.label(here)
+        self._run(block, mask)
+        out.label(skip)
+
+    def write_dispatch(self) -> None:
+        """The one place that picks among all blocks, for jumps with many candidates: written out at each of them, the
+        code of a function would grow with the square of its blocks."""
+        if not self._dispatches:
+            return
+        self.out.label("Ldispatch")
+        for block in sorted(self.waits):
+            self._run_if_ready(block)
+        self._nobody_waits(tuple(sorted(self.analysis.parkable & self.waits)))
 
     def _release(self, blocks: Sequence[int]) -> None:
         """All lanes that are left have parked: let those that spin go on, or all where none does."""
@@ -68,29 +109,29 @@ class BranchTranslator(ValueTranslator):
             out.label(some)
             out.line(f"store i32 {spinning}, ptr %released")
             out.line(f"store i32 {out.let(f'xor i32 {parked}, {spinning}')}, ptr %parked")
-            self._pick(spins, None)
+            self._pick(spins)
             out.label(none)
         out.line(f"store i32 {out.let('load i32, ptr %parked')}, ptr %released")
         out.line("store i32 0, ptr %parked")
-        self._pick(blocks, None)
+        self._pick(blocks)
 
     def lanes_left(self) -> None:
         """The lanes that ran are gone: go on with those that wait, or leave the function."""
         waiting = self.analysis.waiting[self.block.index]
+        self._pick(bit_indices(waiting.open), After(False, tuple(bit_indices(waiting.parked))))
 
-        def none_open() -> None:
-            if not waiting.parked:
-                self.out.line("br label %Lleave")
-                return
-            some, none = self.out.fresh_label("parked"), self.out.fresh_label("none")
-            held = self.out.let("load i32, ptr %parked")
-            self.out.line(f"br i1 {self.out.let(f'icmp ne i32 {held}, 0')}, label %{some}, label %{none}")
-            self.out.label(some)
-            self._release(bit_indices(waiting.parked))
-            self.out.label(none)
+    def _nobody_waits(self, parked: tuple[int, ...]) -> None:
+        """No lane waits unless it is parked: release those, or leave the function."""
+        if not parked:
             self.out.line("br label %Lleave")
-
-        self._pick(bit_indices(waiting.open), none_open)
+            return
+        some, none = self.out.fresh_label("parked"), self.out.fresh_label("none")
+        held = self.out.let("load i32, ptr %parked")
+        self.out.line(f"br i1 {self.out.let(f'icmp ne i32 {held}, 0')}, label %{some}, label %{none}")
+        self.out.label(some)
+        self._release(parked)
+        self.out.label(none)
+        self.out.line("br label %Lleave")
 
     def _park(self, block: BasicBlock) -> None:
         """At a synchronisation point or spin: give way while other lanes of the warp can run. A point where all lanes
@@ -121,7 +162,7 @@ class BranchTranslator(ValueTranslator):
         self._add_waiting(block.index, act)
         out.line(f"store i32 {out.let(f'or i32 {parked}, {act}')}, ptr %parked")
         everyone = sorted({*bit_indices(waiting.parked), block.index})
-        self._pick(bit_indices(waiting.open), lambda: self._release(everyone))
+        self._pick(bit_indices(waiting.open), After(True, tuple(everyone)))
         out.label(go)
 
     def jump(self, target: int) -> None:
@@ -141,7 +182,7 @@ class BranchTranslator(ValueTranslator):
             self.waits.add(target)
             raise AssertionError("a block that lanes wait at was not foreseen")
         self._add_waiting(target, self.active)
-        self._pick([*earlier, target], None)
+        self._pick([*earlier, target])
 
     def _leave_to(self, target: int, mask: str) -> None:
         """Lanes that jump to a block that only returns: they count as having run it and are gone."""
@@ -239,7 +280,7 @@ class BranchTranslator(ValueTranslator):
         for block, mask in ways:
             self.trips.enter(self.block.index, block)
             self._add_waiting(block, mask)
-        self._pick(sorted({*bit_indices(waiting.open), *(block for block, _ in ways)}), None)
+        self._pick(sorted({*bit_indices(waiting.open), *(block for block, _ in ways)}))
 
     def _indexed(self, last: Instruction) -> None:
         """brx.idx: one mask for each target of the table."""

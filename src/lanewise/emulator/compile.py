@@ -177,16 +177,22 @@ def local_bytes(unit: Unit) -> int:
     return depth(unit.kernel)
 
 
+LARGE = 40_000  # lines of LLVM text above which registers stay in memory: optimising them takes time that grows faster
+
+
 def object_code(text: str) -> bytes:
     """Compile LLVM text for this host."""
     with _lock:
         target, features = _target()
         module = llvm.parse_assembly(text)
-        machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
+        large = text.count("\n") > LARGE
+        level = 1 if large else 2
+        machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
         module.triple = llvm.get_default_triple()
         module.data_layout = str(machine.target_data)
         module.verify()
-        optimise(module, machine)
+        if not large:
+            optimise(module, machine)
         result: bytes = machine.emit_object(module)
         return result
 

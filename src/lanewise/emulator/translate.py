@@ -33,6 +33,7 @@ class FunctionTranslator(BranchTranslator):
         self._prologue()
         for block in self.analysis.graph.blocks:
             self._block(block)
+        self.write_dispatch()
         self.out.label("Lleave")
         self.trips.leave()
         exited = self.load_field(Warp.EXITED, "i32")
