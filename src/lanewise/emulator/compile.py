@@ -39,6 +39,7 @@ class KernelInfo:
     frame: Frame
     local_bytes: int  # of one thread, calls included
     recursive: bool
+    stack_bytes: int  # native stack of one warp
     spins: bool  # some loop may wait for another block
     shared_arrays: tuple[tuple[str, int, int], ...]  # name, offset, size
     trip_rows: tuple[tuple[TripPlan, int], ...] = ()  # an unrolled loop, and the number of its first stage in `blocks`
@@ -142,6 +143,7 @@ def kernel_info(unit: Unit) -> KernelInfo:
         unit.frames[id(unit.kernel)],
         local_bytes(unit),
         unit.recursive,
+        unit.stack_bytes,
         unit.spins,
         tuple(names),
         tuple(unit.trip_rows.items()),

@@ -24,7 +24,6 @@ from lanewise.emulator.pool import Task
 
 Dim = tuple[int, int, int]
 Bytes = npt.NDArray[np.uint8]
-STACK_BYTES = 512 << 10
 MAX_SLOTS = 4096
 LOOKS = 4096  # about how often a small limit on instructions is looked at before it is reached
 STACK_MEMORY = 16 << 30  # bytes of address space for the stacks of one worker
@@ -143,7 +142,7 @@ class WorkerMemory:
         self.blocks = _raw(self.block_size * slots)
         self.shared_size = -(-max(shared, 16) // 128) * 128
         self.local_size = 32 * (-(-max(local, 16) // 16) * 16)
-        stack = STACK_BYTES * (4 if info.recursive else 1)
+        stack = info.stack_bytes
         self.spaces = [
             _reserve(max(mmap.PAGESIZE, n))
             for n in (self.shared_size * slots, self.local_size * warps * slots, stack * warps * slots)
@@ -228,13 +227,13 @@ def run(
         (Launch.SHARED_BYTES, shared), (Launch.LOCAL_BYTES, info.local_bytes),
         (Launch.WARP_TABLE, _address(table)), (Launch.TIDS_TABLE, _address(tids)),
         (Launch.DYNAMIC_SHARED, dynamic_shared),
-        (Launch.STACK_BYTES, STACK_BYTES * (4 if info.recursive else 1)),
+        (Launch.STACK_BYTES, info.stack_bytes),
         (Launch.BUDGET, limits.instructions), (Launch.SIZES, sizes.ctypes.data), (Launch.SIZES_COUNT, len(sizes)),
         (Launch.REFILL, max(1, min(FUEL, limits.instructions // LOOKS))),
     ):  # fmt: skip
         launch.set(offset, value)
     count = max(1, min(limits.threads, total))
-    slots = min(total, MAX_SLOTS, max(1, STACK_MEMORY // (STACK_BYTES * warps))) if info.spins else 1
+    slots = min(total, MAX_SLOTS, max(1, STACK_MEMORY // (info.stack_bytes * warps))) if info.spins else 1
     workers = [WorkerMemory(kernel, launch, warps, slots, shared, info.local_bytes, params) for _ in range(count)]
     started = time.perf_counter()
     faults: list[FaultReport] = []

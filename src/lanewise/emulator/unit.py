@@ -20,6 +20,8 @@ from lanewise.records import AccessKind, SourceLine, Space
 if TYPE_CHECKING:
     from lanewise.emulator.values import ValueTranslator
 
+STACK_BYTES = 512 << 10  # native stack of one warp, at least
+STACK_MARGIN = 128 << 10
 PLACE_BASE = 1 << 24
 RESERVED_SHARED_BYTES = 1024  # at the start of shared memory, for %reserved_smem_offset_*: as on cards since sm_80
 BUILTIN_FUNCTIONS = frozenset(("vprintf", "malloc", "free", "__assertfail", "__assert_fail"))
@@ -101,6 +103,7 @@ class Unit:
         self.site_base = 0  # index of the first site counter; set when all blocks are known
         self.recursive = _is_recursive(program, self.functions)
         self.spins = False
+        self.stack_bytes = self.stack_margin = 0  # native stack of a warp, and what a call needs at least
         self._reaches: dict[int, Reach] = {}
         self.places: list[tuple[str, int, SourceLine | None]] = []
 
@@ -110,6 +113,12 @@ class Unit:
 
         translators = [FunctionTranslator(self, function) for function in self.functions]
         self._add_trip_rows()
+        frames = [translator.frame_bytes for translator in translators]
+        self.stack_margin = 2 * max(frames) + STACK_MARGIN
+        # Callees lie below their callers; values between instructions take as much again at the most.
+        self.stack_bytes = max(STACK_BYTES, -(-(2 * sum(frames) + 2 * STACK_MARGIN) // 65536) * 65536)
+        if self.recursive:
+            self.stack_bytes = max(4 * STACK_BYTES, 4 * self.stack_bytes)
         self.spins = any(translator.analysis.spins for translator in translators)
         self.site_base = len(self.blocks) * BLOCK_COUNTERS
         texts = [translator.translate() for translator in translators]

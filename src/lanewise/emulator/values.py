@@ -11,7 +11,7 @@ from functools import partial
 from lanewise.emulator import quantity as q
 from lanewise.emulator.analysis import CARRY, Analysis, analyse
 from lanewise.emulator.flow import BasicBlock, bit_indices
-from lanewise.emulator.ir import Elementwise, Emitter, Value
+from lanewise.emulator.ir import Elementwise, Emitter, Value, bits_of
 from lanewise.emulator.kinds import UNIFORM, VARYING, Kind, LaneShape, Tag, narrowed
 from lanewise.emulator.lowering.recount import TripCounters
 from lanewise.emulator.quantity import Quantity
@@ -67,6 +67,16 @@ class ValueTranslator:
         for b in self.analysis.divergent:
             waits.update(self.analysis.graph.blocks[b].successors)
         self.waits = waits | self.analysis.parkable
+
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes of native stack that the function's registers take if all of them stay in memory."""
+        sizes = (
+            bits_of(part_type.removeprefix("<32 x ").removesuffix(">")) * (32 if part_type.startswith("<") else 1)
+            for name, kind in self.analysis.kinds.items()
+            for _, part_type in self._parts(name, kind)
+        )
+        return sum(max(8, bits // 8) for bits in sizes)
 
     def register_element(self, name: str) -> str:
         if name == CARRY:

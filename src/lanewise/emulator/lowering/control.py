@@ -19,7 +19,6 @@ SERVICES = {
     "__assertfail": Service.ASSERT,
     "__assert_fail": Service.ASSERT,
 }
-STACK_MARGIN = 128 << 10  # bytes of native stack that a call needs at least
 
 
 def call_parts(ins: Instruction) -> tuple[tuple[Operand, ...], Operand, tuple[Operand, ...]]:
@@ -108,7 +107,7 @@ def _check_stack(t: FunctionTranslator, frame: str, size: int, mask: str) -> Non
     top = t.load_field(Warp.STACK_TOP, "i64")
     used = out.let(f"sub i64 {top}, {here}")
     stack = t.load_field(Launch.STACK_BYTES, "i64", "%launch")
-    room = out.let(f"icmp ult i64 {out.let(f'add i64 {used}, {STACK_MARGIN}')}, {stack}")
+    room = out.let(f"icmp ult i64 {out.let(f'add i64 {used}, {t.unit.stack_margin}')}, {stack}")
     good, bad = out.fresh_label("fits"), out.fresh_label("over")
     out.line(f"br i1 {out.let(f'and i1 {fits}, {room}')}, label %{good}, label %{bad}, !prof !2")
     out.label(bad)
