@@ -91,7 +91,7 @@ def _machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, 
         if access.line in exchanges and access.recount is not None and access.recount.rule == CountRule.EXCHANGE:
             found = exchanges[access.line]
             fixed[access.block] = (found.requests_on, found.threads_on)
-    solution = executions.solve(kernel.blocks, lines, entry, fixed, arrivals, kernel.shape)
+    solution = executions.solve(kernel.blocks, lines, entry, fixed, arrivals, kernel.shape, kernel.depths)
     solved = solution.blocks
     split = {
         (kernel.suffix(block.module), block.branch[1]): (row[BLOCK_WARPS], row[BLOCK_THREADS], row[BLOCK_DIVERGENT])
@@ -104,13 +104,14 @@ def _machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, 
         sum(size * e.warps for size, e in ran) + sum(n - solved[index].warps for index, n in groups.items()),
         sum(size * e.threads for size, e in ran),
         solved,
-        tuple(_accesses(kernel, solved, runs, sites)),
+        tuple(_accesses(kernel, solved, lines, runs, sites)),
     )
 
 
 def _accesses(
     kernel: MachineKernel,
     solved: Sequence[Executions],
+    lines: Mapping[Line, tuple[int, int]],
     runs: Mapping[int, list[tuple[Stage, int]]],
     sites: Sequence[SiteCounts],
 ) -> Iterable[AccessCost]:
@@ -121,7 +122,7 @@ def _accesses(
     copies = copies_by_line(kernel.accesses)
     shares: dict[int, tuple[Fraction, Fraction]] = {}
     for line, carrying in copies.items():
-        shares.update(_shares(kernel, carrying, line, solved, runs))
+        shares.update(_shares(kernel, carrying, line, solved, lines, runs))
     for access in kernel.accesses:
         run = solved[access.block]
         if access.ptx is None or access.line is None:
@@ -139,11 +140,13 @@ def _shares(
     carrying: Sequence[MachineAccess],
     line: Line,
     solved: Sequence[Executions],
+    lines: Mapping[Line, tuple[int, int]],
     runs: Mapping[int, list[tuple[Stage, int]]],
 ) -> dict[int, tuple[Fraction, Fraction]]:
     """By offset, the part [from, to) of all executions of the line of PTX that each copy stands for."""
     parts: dict[int, Fraction] = {}
     loop = next((n for n, loop in enumerate(kernel.loops) if line in loop.lines), None)
+    ran = lines.get(line, (0, 0))[1]
     total = sum(stage.copies * threads for stage, threads in runs[loop]) if loop is not None else 0
     if loop is not None and total:
         for access in carrying:
@@ -158,6 +161,9 @@ def _shares(
     threads = sum(solved[block].threads for block in blocks)
     for access in rest:
         share = Fraction(solved[access.block].threads, threads) if len(blocks) > 1 and threads else Fraction(1)
+        # One that was taken out of a loop runs where it stands.
+        if len(rest) == 1 and access.instruction.predicate is None and 0 < threads < ran:
+            share = Fraction(threads, ran)
         parts[access.instruction.offset] = share
     result = {}
     start = Fraction(0)

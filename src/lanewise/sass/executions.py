@@ -62,14 +62,15 @@ def solve(
     trips: Mapping[int, tuple[int, int]] | None = None,
     arrivals: Sequence[LoopArrival] = (),
     shape: graph.Shape | None = None,
+    depths: Mapping[Line, int] | None = None,
 ) -> Solution:
     """Executions of every block of a kernel's section.
 
     `lines` gives (warps, threads) of each PTX line, `entry` those that start the kernel; `trips` what is known of
     blocks in unrolled loops, by index, `arrivals` who came to these loops. `shape` is that of the blocks, where it is
-    known already.
+    known already; `depths` are the loops of PTX that hold a line, 0 where it is not given.
     """
-    return _Solver(blocks, lines, entry, trips or {}, arrivals, shape or graph.Shape.of(blocks)).run()
+    return _Solver(blocks, lines, entry, trips or {}, arrivals, shape or graph.Shape.of(blocks), depths).run()
 
 
 class _Solver:
@@ -81,6 +82,7 @@ class _Solver:
         trips: Mapping[int, tuple[int, int]],
         arrivals: Sequence[LoopArrival],
         shape: graph.Shape,
+        depths: Mapping[Line, int] | None,
     ) -> None:
         self.blocks, self.lines, self.entry, self.trips, self.arrivals = blocks, lines, entry, trips, arrivals
         count = len(blocks)
@@ -90,6 +92,7 @@ class _Solver:
         self.edges: dict[tuple[int, int], int | None] = {(b.index, t): None for b in blocks for t in b.successors}
         self.gone: list[int | None] = [None if b.leaves else 0 for b in blocks]  # threads that leave at its end
         self.shape = shape
+        self.depths = depths
         self.heads = shape.heads
         self.entries = frozenset(shape.heads.values())
 
@@ -104,9 +107,11 @@ class _Solver:
             outside = [p for p in self.blocks[arrival.head].predecessors if not arrival.loop >> p & 1]
             if len(outside) == 1:
                 self.edges[outside[0], arrival.head] = arrival.threads
-        self._votes()
+        self._votes(moved=False)
         self._settle()
         self._calls()
+        self._votes(moved=True)
+        self._settle()
         self._guess()
         found = zip(self.warps, self.threads, self.basis, strict=True)
         return Solution(
@@ -115,7 +120,10 @@ class _Solver:
         )
 
     # ------------------------------------------------------------------ what is known at once
-    def _votes(self) -> None:
+    def _votes(self, *, moved: bool) -> None:
+        """Blocks that nothing says anything of yet take the majority. Instructions that stand in more or fewer loops
+        than their line (`moved`) vote only where nothing else does: the compiler took them out of a loop, or into one.
+        """
         places: dict[Line, set[int]] = defaultdict(set)  # blocks that hold a line; one line may be several instructions
         strong: Counter[Line] = Counter()
         for block in self.blocks:
@@ -125,18 +133,39 @@ class _Solver:
                     places[line].add(block.index)
                     strong[line] += weight(instruction.opcode) == STRONG
         for block in self.blocks:
+            if self.threads[block.index] is not None:
+                continue
+            depth = self.shape.depth(block.index)
+            most = self._most(block.index)
             votes: Counter[tuple[int, int]] = Counter()
             for instruction in block.instructions:
                 if instruction.predicate is not None or instruction.ptx_line is None or instruction.flow is not None:
                     continue
                 line = (instruction.module, instruction.ptx_line)
                 says = self.lines.get(line)
+                if self.depths is not None and not moved and self.depths.get(line, 0) != depth:
+                    continue
                 power = weight(instruction.opcode)
-                if says is not None and (strong[line] if power == STRONG else len(places[line])) == 1:
+                if (
+                    says is not None
+                    and says[1] <= most
+                    and (strong[line] if power == STRONG else len(places[line])) == 1
+                ):
                     votes[says] += power * (len(block.instructions) if power == STRONG else 1)
-            if votes and self.threads[block.index] is None:
+            if votes:
                 (warps, threads), _ = max(votes.items(), key=lambda item: (item[1], item[0]))
                 self._set(block.index, warps, threads, Basis.LINE)
+
+    def _most(self, index: int) -> int:
+        """No more threads run a block than one that is always passed too and is in all of its loops."""
+        known = [
+            threads
+            for other, threads in enumerate(self.threads)
+            if threads is not None
+            and (self.shape.dominators[index] >> other & 1 or self.shape.post_dominators[index] >> other & 1)
+            and all(mask >> other & 1 for mask, _ in self.shape.loops if mask >> index & 1)
+        ]
+        return min(known, default=1 << 62)
 
     def _set(self, index: int, warps: int | None, threads: int | None, basis: Basis) -> bool:
         """Fill in what was not known; returns whether that was anything."""

@@ -61,6 +61,7 @@ class Shape:
     dominators: list[int]
     post_dominators: list[int]
     heads: dict[str, int]  # first block of each function
+    loops: tuple[tuple[int, int], ...]  # (bit set of blocks, head) of every natural loop, smallest first
 
     @classmethod
     def of(cls, blocks: Sequence[MachineBlock]) -> Shape:
@@ -71,10 +72,37 @@ class Shape:
             for index, mask in enumerate(dominators(len(blocks), head, successors)):
                 if mask:
                     masks[index] = mask
-        return cls(masks, post_dominators(blocks), heads)
+        return cls(masks, post_dominators(blocks), heads, _natural_loops(blocks, masks))
+
+    def depth(self, block: int) -> int:
+        """Loops that hold a block."""
+        return sum(mask >> block & 1 for mask, _ in self.loops)
 
     def equivalent(self, first: int, second: int) -> bool:
         """Whether whatever passes one block passes the other too."""
         after = self.dominators[second] >> first & 1 and self.post_dominators[first] >> second & 1
         before = self.dominators[first] >> second & 1 and self.post_dominators[second] >> first & 1
         return bool(after or before)
+
+
+def _natural_loops(blocks: Sequence[MachineBlock], dominators: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """(bit set of blocks, head) of every machine loop, smallest first; loops with one head are one."""
+    bodies: dict[int, int] = {}
+    for block in blocks:
+        for head in block.successors:
+            if dominators[block.index] >> head & 1:
+                bodies[head] = bodies.get(head, 1 << head) | _body(blocks, head, block.index)
+    return tuple(
+        sorted(((mask, head) for head, mask in bodies.items()), key=lambda loop: (loop[0].bit_count(), loop[1]))
+    )
+
+
+def _body(blocks: Sequence[MachineBlock], head: int, tail: int) -> int:
+    mask = 1 << head
+    pending = [tail]
+    while pending:
+        number = pending.pop()
+        if not mask >> number & 1:
+            mask |= 1 << number
+            pending.extend(blocks[number].predecessors)
+    return mask

@@ -20,7 +20,7 @@ from lanewise.sass import graph
 from lanewise.sass.blocks import MachineBlock
 from lanewise.sass.executions import Line
 from lanewise.sass.listing import SassFunction, SassInstruction, never_runs
-from lanewise.sass.unroll import UnrolledLoop, unrolled_loops
+from lanewise.sass.unroll import UnrolledLoop, loop_depths, unrolled_loops
 
 _KINDS = {"ld": AccessKind.LOAD, "ldu": AccessKind.LOAD, "st": AccessKind.STORE, "atom": AccessKind.ATOMIC,
           "red": AccessKind.ATOMIC}  # fmt: skip
@@ -64,6 +64,7 @@ class MachineKernel:
     plan: CountingPlan
     suffixes: Mapping[int, str]
     shape: graph.Shape
+    depths: Mapping[Line, int]  # loops of PTX that hold a line
     recent: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # of the launch before, if alike
 
     def suffix(self, module: int) -> str:
@@ -103,9 +104,14 @@ def join(
             accesses.append(replace(joined, source=source))
     shape = graph.Shape.of(blocks)
     loops = unrolled_loops([(m, suffixes.get(m, ""), function) for m, function in functions], blocks, shape)
+    depths = {
+        (suffixes.get(module, ""), line): depth
+        for module, function in functions
+        for line, depth in loop_depths(function).items()
+    }
     recounts = dict.fromkeys(access.recount for access in accesses if access.recount is not None)
     plan = CountingPlan(tuple(recounts), tuple(loop.plan for loop in loops))
-    return MachineKernel(section, tuple(blocks), tuple(accesses), loops, plan, suffixes, shape)
+    return MachineKernel(section, tuple(blocks), tuple(accesses), loops, plan, suffixes, shape, depths)
 
 
 def _instructions(function: Function) -> Iterable[Instruction]:

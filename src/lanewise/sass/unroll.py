@@ -65,7 +65,6 @@ def unrolled_loops(
                 found[instruction.module, instruction.ptx_line][block.index] += 1
     if not any(sum(found.values()) > 1 for found in where.values()):
         return ()
-    machine_loops = _natural_loops(blocks, shape)
     result = []
     for module, suffix, function in functions:
         ptx = flow.build(function, written_and_read)
@@ -76,12 +75,25 @@ def unrolled_loops(
             marker = _marker(ptx.blocks[header].instructions, suffix, where)
             if marker is None or sum(where[marker].values()) < 2:
                 continue
-            stages = _stages(where[marker], guarded[marker], blocks, machine_loops, lines, shape)
+            stages = _stages(where[marker], guarded[marker], blocks, lines, shape)
             if len(stages) == 1 and stages[0].copies == 1:
                 continue
             plan = TripPlan(module, function.name, header, tuple(TripStage(s.copies, s.repeats) for s in stages))
             result.append(UnrolledLoop(plan, lines, stages))
     return tuple(result)
+
+
+def loop_depths(function: Function) -> dict[int, int]:
+    """By line, the loops of PTX that hold it."""
+    ptx = flow.build(function, written_and_read)
+    ends: dict[int, int] = {}
+    for source, head in ptx.back_edges:
+        ends[head] = max(source, ends.get(head, source))
+    return {
+        instruction.line: sum(head <= block.index <= last for head, last in ends.items())
+        for block in ptx.blocks
+        for instruction in block.instructions
+    }
 
 
 def _counts_copies(instruction: SassInstruction) -> bool:
@@ -107,39 +119,17 @@ def _marker(instructions: Sequence[Instruction], suffix: str, where: Mapping[Lin
     return None if best is None else (suffix, -best[2])
 
 
-def _natural_loops(blocks: Sequence[MachineBlock], shape: graph.Shape) -> list[tuple[int, int]]:
-    """(bit set of blocks, head) of every machine loop, smallest first; loops with one head are one."""
-    bodies: dict[int, int] = {}
-    for block in blocks:
-        for head in block.successors:
-            if shape.dominators[block.index] >> head & 1:
-                bodies[head] = bodies.get(head, 1 << head) | _body(blocks, head, block.index)
-    return sorted(((mask, head) for head, mask in bodies.items()), key=lambda loop: (loop[0].bit_count(), loop[1]))
-
-
-def _body(blocks: Sequence[MachineBlock], head: int, tail: int) -> int:
-    mask = 1 << head
-    pending = [tail]
-    while pending:
-        number = pending.pop()
-        if not mask >> number & 1:
-            mask |= 1 << number
-            pending.extend(blocks[number].predecessors)
-    return mask
-
-
 def _stages(
     copies: Counter[int],
     guarded: Counter[int],
     blocks: Sequence[MachineBlock],
-    machine_loops: Sequence[tuple[int, int]],
     lines: frozenset[Line],
     shape: graph.Shape,
 ) -> tuple[Stage, ...]:
     heads: dict[int, int] = {}
     groups: list[tuple[int, list[int]]] = []  # (machine loop, or 0; blocks)
     for index in sorted(copies):
-        loop, head = next((loop for loop in machine_loops if loop[0] >> index & 1), (0, 0))
+        loop, head = next((loop for loop in shape.loops if loop[0] >> index & 1), (0, 0))
         heads[loop] = head
         if loop and not _belongs(loop, blocks, lines):
             loop = 0
