@@ -27,6 +27,7 @@ golden: $(STAMP)
 	LANEWISE_UPDATE_GOLDEN=1 $(BIN)/pytest -n 2 tests/report tests/cli tests/docs
 
 $(STAMP): pyproject.toml
+	@echo "Installing into $(VENV), NVIDIA's compilers among it: about 1 GB, a minute or two."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --editable '.[dev]'

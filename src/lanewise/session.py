@@ -19,7 +19,7 @@ from lanewise.toolchain import executable, nvcc
 from lanewise.toolchain import flags as nvcc_flags
 
 SOURCES = frozenset((".cu", ".c", ".cc", ".cpp", ".cxx", ".o", ".a", ".obj", ".lib"))
-CLOCK_NOTE = "times that the program printed are a count of executed instructions, not a measured or modelled time"
+CLOCK_NOTE = "times of CUDA events are a count of executed instructions, not a measured or modelled time"
 
 
 def run_program(request: RunRequest) -> RunResult:

@@ -186,3 +186,13 @@ def test_machine_code_beside_source_and_ptx() -> None:
     # What machine instructions are counted for is not shown once more as PTX.
     assert sum("global" in line for line in text.splitlines() if "requests" in line) == 1
     assert "the machine code of this kernel is not known" in report_text(result((first,)), 120, show=("sass",))
+
+
+def test_copies_without_a_source_line_are_joined() -> None:
+    one = replace(gemm().accesses[0], file=None, line=None, inlined_at=None, ptx_line=77)
+    other = replace(one, ptx_line=78)
+    lines = report_text(
+        result((replace(gemm(), accesses=(one, replace(one, sass_offset=16), other), lines=()),)), 120
+    ).splitlines()
+    assert [line.split(":")[0].strip() for line in lines if "PTX line" in line] == ["PTX line 77", "PTX line 78"]
+    assert sum("2 copies" in line for line in lines) == 1

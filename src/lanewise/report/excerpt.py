@@ -142,11 +142,11 @@ def _row(
 
 def _add(rows: list[AccessRow], new: AccessRow) -> None:
     """Joins `new` with a row whose accesses are alike, per request; unlike ones are never averaged."""
-    if new.access.file is not None:
-        for position, row in enumerate(rows):
-            if row.via == new.via and _alike(row.access, new.access):
-                rows[position] = replace(row, access=add_accesses(row.access, new.access), copies=row.copies + 1)
-                return
+    for position, row in enumerate(rows):
+        one_place = new.access.file is not None or row.access.ptx_line == new.access.ptx_line
+        if one_place and row.via == new.via and _alike(row.access, new.access):
+            rows[position] = replace(row, access=add_accesses(row.access, new.access), copies=row.copies + 1)
+            return
     rows.append(new)
 
 
