@@ -88,6 +88,7 @@ class _Solver:
         count = len(blocks)
         self.threads: list[int | None] = [None] * count
         self.warps: list[int | None] = [None] * count
+        self.threads_known = self.warps_known = 0  # bit sets of blocks
         self.basis: list[Basis] = [Basis.GUESS] * count
         self.edges: dict[tuple[int, int], int | None] = {(b.index, t): None for b in blocks for t in b.successors}
         self.gone: list[int | None] = [None if b.leaves else 0 for b in blocks]  # threads that leave at its end
@@ -158,24 +159,21 @@ class _Solver:
 
     def _most(self, index: int) -> int:
         """No more threads run a block than one that is always passed too and is in all of its loops."""
-        known = [
-            threads
-            for other, threads in enumerate(self.threads)
-            if threads is not None
-            and (self.shape.dominators[index] >> other & 1 or self.shape.post_dominators[index] >> other & 1)
-            and all(mask >> other & 1 for mask, _ in self.shape.loops if mask >> index & 1)
-        ]
-        return min(known, default=1 << 62)
+        always = self.shape.dominators[index] | self.shape.post_dominators[index]
+        known = graph.nearest(always & self.shape.inside[index] & self.threads_known, index)
+        return min((self.threads[other] or 0 for other in known), default=1 << 62)
 
     def _set(self, index: int, warps: int | None, threads: int | None, basis: Basis) -> bool:
         """Fill in what was not known; returns whether that was anything."""
         changed = False
         if threads is not None and self.threads[index] is None:
             self.threads[index] = threads
+            self.threads_known |= 1 << index
             self.basis[index] = basis
             changed = True
         if warps is not None and self.warps[index] is None:
             self.warps[index] = warps
+            self.warps_known |= 1 << index
             changed = True
         return changed
 
@@ -240,13 +238,8 @@ class _Solver:
 
     def _equivalent(self, index: int) -> int | None:
         """The warps of the nearest block that every lane of this one passes too, before or after it."""
-        best: tuple[int, int] | None = None
-        for other, warps in enumerate(self.warps):
-            if warps is None or other == index or self.threads[other] != self.threads[index]:
-                continue
-            if self.shape.equivalent(index, other) and (best is None or abs(other - index) < best[0]):
-                best = abs(other - index), warps
-        return None if best is None else best[1]
+        known = graph.nearest(self.shape.peers[index] & self.warps_known, index)
+        return next((self.warps[other] for other in known if self.threads[other] == self.threads[index]), None)
 
     def _between(self, index: int) -> int | None:
         """At least as many warps as the threads fill, at most as many as enter: known where the two are one."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lanewise.sass.blocks import MachineBlock
+
+NEAR = 32  # blocks on each side that are looked at for one with known executions
+FAR = 512  # dominators that are looked at for one that is passed together with a block
 
 
 def dominators(count: int, entry: int, successors: Sequence[Sequence[int]]) -> list[int]:
@@ -54,6 +57,47 @@ def post_dominators(blocks: Sequence[MachineBlock]) -> list[int]:
     return [mask & ((1 << count) - 1) for mask in dominators(count + 1, count, reverse)[:count]]
 
 
+def bits(mask: int) -> Iterator[int]:
+    """Numbers of the bits of a set, rising."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def nearest(mask: int, index: int) -> Iterator[int]:
+    """Numbers of the bits of a set below and above `index`, turn by turn outwards; not itself, and not far ones."""
+    below, above = mask & ((1 << index) - 1), mask >> (index + 1)
+    for _ in range(NEAR):
+        if below:
+            number = below.bit_length() - 1
+            yield number
+            below ^= 1 << number
+        if above:
+            low = above & -above
+            yield index + low.bit_length()
+            above ^= low
+
+
+def _peers(dominators: Sequence[int], post_dominators: Sequence[int]) -> list[int]:
+    """Classes of blocks that are passed together: found by going up the dominators of each."""
+    by_mask = {mask: index for index, mask in enumerate(dominators) if mask}
+    leader = list(range(len(dominators)))
+    for index in sorted(range(len(dominators)), key=lambda n: dominators[n].bit_count()):
+        above = by_mask.get(dominators[index] & ~(1 << index))
+        for _ in range(FAR):
+            if above is None:
+                break
+            if post_dominators[above] >> index & 1:
+                leader[index] = leader[above]
+                break
+            above = by_mask.get(dominators[above] & ~(1 << above))
+    classes: dict[int, int] = {}
+    for index, first in enumerate(leader):
+        classes[first] = classes.get(first, 0) | 1 << index
+    return [classes[first] for first in leader]
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Dominators and post-dominators of the blocks of a section, within each of its functions."""
@@ -62,6 +106,8 @@ class Shape:
     post_dominators: list[int]
     heads: dict[str, int]  # first block of each function
     loops: tuple[tuple[int, int], ...]  # (bit set of blocks, head) of every natural loop, smallest first
+    peers: list[int]  # for each block the bit set of those that whatever passes it passes too, before or after
+    inside: list[int]  # for each block the bit set of those that are in all of its loops
 
     @classmethod
     def of(cls, blocks: Sequence[MachineBlock]) -> Shape:
@@ -72,7 +118,13 @@ class Shape:
             for index, mask in enumerate(dominators(len(blocks), head, successors)):
                 if mask:
                     masks[index] = mask
-        return cls(masks, post_dominators(blocks), heads, _natural_loops(blocks, masks))
+        post = post_dominators(blocks)
+        loops = _natural_loops(blocks, masks)
+        inside = [-1] * len(blocks)
+        for mask, _ in loops:
+            for index in bits(mask):
+                inside[index] &= mask
+        return cls(masks, post, heads, loops, _peers(masks, post), inside)
 
     def depth(self, block: int) -> int:
         """Loops that hold a block."""
@@ -80,9 +132,7 @@ class Shape:
 
     def equivalent(self, first: int, second: int) -> bool:
         """Whether whatever passes one block passes the other too."""
-        after = self.dominators[second] >> first & 1 and self.post_dominators[first] >> second & 1
-        before = self.dominators[first] >> second & 1 and self.post_dominators[second] >> first & 1
-        return bool(after or before)
+        return bool(self.peers[first] >> second & 1)
 
 
 def _natural_loops(blocks: Sequence[MachineBlock], dominators: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -20,7 +20,7 @@ from lanewise.sass import graph
 from lanewise.sass.blocks import MachineBlock
 from lanewise.sass.executions import Line
 from lanewise.sass.listing import SassFunction, SassInstruction, never_runs
-from lanewise.sass.unroll import UnrolledLoop, loop_depths, unrolled_loops
+from lanewise.sass.unroll import PtxFlow, UnrolledLoop, unrolled_loops
 
 _KINDS = {"ld": AccessKind.LOAD, "ldu": AccessKind.LOAD, "st": AccessKind.STORE, "atom": AccessKind.ATOMIC,
           "red": AccessKind.ATOMIC}  # fmt: skip
@@ -103,12 +103,9 @@ def join(
             source = sources.get((instruction.module, instruction.ptx_line or 0))
             accesses.append(replace(joined, source=source))
     shape = graph.Shape.of(blocks)
-    loops = unrolled_loops([(m, suffixes.get(m, ""), function) for m, function in functions], blocks, shape)
-    depths = {
-        (suffixes.get(module, ""), line): depth
-        for module, function in functions
-        for line, depth in loop_depths(function).items()
-    }
+    flows = [PtxFlow.of(module, suffixes.get(module, ""), function) for module, function in functions]
+    loops = unrolled_loops(flows, blocks, shape)
+    depths = {line: depth for flow in flows for line, depth in flow.loop_depths().items()}
     recounts = dict.fromkeys(access.recount for access in accesses if access.recount is not None)
     plan = CountingPlan(tuple(recounts), tuple(loop.plan for loop in loops))
     return MachineKernel(section, tuple(blocks), tuple(accesses), loops, plan, suffixes, shape, depths)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from lanewise.emulator import flow
 from lanewise.emulator.analysis import written_and_read
+from lanewise.emulator.flow import FlowGraph
 from lanewise.emulator.machine import TripPlan, TripStage
 from lanewise.ptx.syntax import Function, Instruction
 from lanewise.sass import graph
@@ -43,6 +44,31 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
+class PtxFlow:
+    """Control flow of a function of PTX: its module, and the suffix of the section that holds the module's PTX."""
+
+    module: int
+    suffix: str
+    name: str
+    graph: FlowGraph
+
+    @classmethod
+    def of(cls, module: int, suffix: str, function: Function) -> PtxFlow:
+        return cls(module, suffix, function.name, flow.build(function, written_and_read))
+
+    def loop_depths(self) -> dict[Line, int]:
+        """By line, the loops that hold it."""
+        ends: dict[int, int] = {}
+        for source, head in self.graph.back_edges:
+            ends[head] = max(source, ends.get(head, source))
+        return {
+            (self.suffix, instruction.line): sum(head <= block.index <= last for head, last in ends.items())
+            for block in self.graph.blocks
+            for instruction in block.instructions
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class UnrolledLoop:
     """A loop of PTX, its lines, and the stages in the order in which trips are spent."""
 
@@ -52,10 +78,9 @@ class UnrolledLoop:
 
 
 def unrolled_loops(
-    functions: Sequence[tuple[int, str, Function]], blocks: Sequence[MachineBlock], shape: graph.Shape
+    functions: Sequence[PtxFlow], blocks: Sequence[MachineBlock], shape: graph.Shape
 ) -> tuple[UnrolledLoop, ...]:
-    """Every unrolled loop of a kernel. `functions` are (module, suffix of its PTX section, function) of the kernel and
-    of what it calls."""
+    """Every unrolled loop of a kernel. `functions` are the kernel and what it calls."""
     where: dict[Line, Counter[int]] = defaultdict(Counter)
     guarded: dict[Line, Counter[int]] = defaultdict(Counter)
     for block in blocks:
@@ -66,8 +91,8 @@ def unrolled_loops(
     if not any(sum(found.values()) > 1 for found in where.values()):
         return ()
     result = []
-    for module, suffix, function in functions:
-        ptx = flow.build(function, written_and_read)
+    for function in functions:
+        ptx, suffix = function.graph, function.suffix
         for header in sorted({head for _, head in ptx.back_edges}):
             last = max(source for source, head in ptx.back_edges if head == header)
             body = [ptx.blocks[number] for number in range(header, last + 1)]
@@ -78,22 +103,11 @@ def unrolled_loops(
             stages = _stages(where[marker], guarded[marker], blocks, lines, shape)
             if len(stages) == 1 and stages[0].copies == 1:
                 continue
-            plan = TripPlan(module, function.name, header, tuple(TripStage(s.copies, s.repeats) for s in stages))
+            plan = TripPlan(
+                function.module, function.name, header, tuple(TripStage(s.copies, s.repeats) for s in stages)
+            )
             result.append(UnrolledLoop(plan, lines, stages))
     return tuple(result)
-
-
-def loop_depths(function: Function) -> dict[int, int]:
-    """By line, the loops of PTX that hold it."""
-    ptx = flow.build(function, written_and_read)
-    ends: dict[int, int] = {}
-    for source, head in ptx.back_edges:
-        ends[head] = max(source, ends.get(head, source))
-    return {
-        instruction.line: sum(head <= block.index <= last for head, last in ends.items())
-        for block in ptx.blocks
-        for instruction in block.instructions
-    }
 
 
 def _counts_copies(instruction: SassInstruction) -> bool:
