@@ -210,6 +210,7 @@ class Launcher:
             (launch,),
             device.sources,
             launch.findings,
+            notes=tuple(device.notes),
         )
 
 

@@ -10,6 +10,7 @@ from lanewise.emulator.counting import PATTERN_CODES
 from lanewise.emulator.counts import SiteCounts
 from lanewise.emulator.engine import Launched
 from lanewise.emulator.launch import Dim
+from lanewise.emulator.layout import BLOCK_THREADS, BLOCK_WARPS
 from lanewise.hardware.device import DeviceSpec
 from lanewise.hardware.occupancy import occupancy
 from lanewise.records import Access, KernelResources, LaunchRecord, LineCounts, Pattern, SourceLine, Space
@@ -49,7 +50,10 @@ def launch_record(
     costs = None
     if machine is not None:
         blocks = grid[0] * grid[1] * grid[2]
-        costs = machine_costs(machine, info, outcome.counters, (blocks * -(-threads // 32), blocks * threads))
+        # A launch that did not run to its end started no more than its first block of PTX says.
+        began = counts.block_counters(info, outcome.counters)[0].tolist()
+        entry = min(blocks * -(-threads // 32), began[BLOCK_WARPS]), min(blocks * threads, began[BLOCK_THREADS])
+        costs = machine_costs(machine, info, outcome.counters, entry)
         accesses += tuple(machine_access(cost) for cost in costs.accesses if cost.requests > 0)
     if launched.fault is not None:
         accesses = tuple(record for record in accesses if _happened(record))

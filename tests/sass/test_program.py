@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import lanewise
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.program import load
-from lanewise.errors import EnvironmentProblem
+from lanewise.errors import EnvironmentProblem, KernelFault
 from lanewise.ptx import parse
 from lanewise.records import AccessKind
 from lanewise.sass import listing
@@ -53,3 +55,25 @@ def test_without_nvdisasm_the_error_names_the_wheel(texts: list[str], monkeypatc
     monkeypatch.setattr(wheels, "roots", lambda: ())
     with pytest.raises(EnvironmentProblem, match="nvidia-cuda-nvdisasm"):
         listing.listing(cubin + b"\0")
+
+
+def test_without_the_machine_code_counts_are_of_ptx_and_a_note_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(cubin: bytes) -> None:
+        raise wheels.missing("nvdisasm")
+
+    monkeypatch.setattr(listing, "listing", missing)
+    kernel = lanewise.compile("__global__ void k(float* a) { a[threadIdx.x] += 1; }")["k"]
+    record = kernel[1, 32](np.zeros(32, np.float32))
+    assert record.launch.instructions is None
+    assert record.machine_accesses == ()
+    assert [a.sectors for a in record.accesses] == [4, 4]
+    assert any("counts are of PTX" in note and "nvidia-cuda-nvdisasm" in note for note in record.result.notes)
+
+
+def test_a_launch_that_faults_is_counted_as_far_as_it_ran() -> None:
+    kernel = lanewise.compile("__global__ void k(int* a) { a[blockIdx.x * blockDim.x + threadIdx.x] += 1; }")["k"]
+    with pytest.raises(KernelFault):
+        kernel[1000, 32](np.zeros(32, np.int32))
+    (launch,) = kernel.device.records
+    assert launch.instructions is not None
+    assert 0 < launch.instructions < 1000 * 8
