@@ -54,9 +54,9 @@ entry:
   %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
   %l = load ptr, ptr %lp
   %tp = getelementptr i8, ptr %l, i64 {Launch.BOUNDS}
-  %t = load ptr, ptr %tp
-  %np = getelementptr i8, ptr %l, i64 {Launch.BOUNDS_COUNT}
-  %n = load i64, ptr %np
+  %head = load atomic ptr, ptr %tp monotonic, align 8
+  %n = load i64, ptr %head
+  %t = getelementptr i8, ptr %head, i64 16
   br label %search
 search:
   %lo = phi i64 [ 0, %entry ], [ %lo2, %step ]

@@ -198,6 +198,12 @@ def warp_tables(block: Dim) -> tuple[Bytes, Bytes]:
     return table, tids
 
 
+def _bounds(memory: DeviceMemory) -> npt.NDArray[np.uint64]:
+    """The table of live allocations behind a row with their number: one pointer to change for all threads at once."""
+    table = memory.table()
+    return np.concatenate([np.array([[len(table), 0]], np.uint64), table])
+
+
 def run(
     kernel: CompiledKernel,
     memory: DeviceMemory,
@@ -216,14 +222,14 @@ def run(
     warps = -(-(block[0] * block[1] * block[2]) // 32)
     launch = Fields(_raw(Launch.SIZE))
     table, tids = warp_tables(block)
-    bounds = memory.table()
+    bounds = _bounds(memory)
     shared = info.static_shared + dynamic_shared
     sizes = np.array([b.instructions for b in info.blocks], np.uint64)
     for offset, value in (
         (Launch.COUNT, total),
         (Launch.GRID_X, grid[0]), (Launch.GRID_Y, grid[1]), (Launch.GRID_Z, grid[2]),
         (Launch.BLOCK_X, block[0]), (Launch.BLOCK_Y, block[1]), (Launch.BLOCK_Z, block[2]),
-        (Launch.BOUNDS, _address(bounds)), (Launch.BOUNDS_COUNT, len(bounds)),
+        (Launch.BOUNDS, _address(bounds)),
         (Launch.SHARED_BYTES, shared), (Launch.LOCAL_BYTES, info.local_bytes),
         (Launch.WARP_TABLE, _address(table)), (Launch.TIDS_TABLE, _address(tids)),
         (Launch.DYNAMIC_SHARED, dynamic_shared),
@@ -249,10 +255,9 @@ def run(
                     with lock:
                         code = worker.fields.get(Worker.SERVICE)
                         service(worker, code)
-                        table_now = memory.table()
+                        table_now = _bounds(memory)
                         keep.append(table_now)
                         launch.set(Launch.BOUNDS, _address(table_now))
-                        launch.set(Launch.BOUNDS_COUNT, len(table_now))
                         if code == ServiceCode.FREE:  # what was in bounds may be so no longer
                             for other in workers:
                                 other.cache[:] = 0

@@ -87,8 +87,7 @@ class Launch:
     GRID_X, GRID_Y, GRID_Z = 16, 24, 32  # i64
     BLOCK_X, BLOCK_Y, BLOCK_Z = 40, 48, 56  # i64
     ABORT = 64  # i64: not 0: stop at the next opportunity, see Abort
-    BOUNDS = 72  # ptr: sorted [begin, end) pairs of live allocations
-    BOUNDS_COUNT = 80  # i64
+    BOUNDS = 72  # ptr: {number, 0}, then sorted [begin, end) pairs of live allocations
     SHARED_BYTES = 88  # i64: static + dynamic
     LOCAL_BYTES = 96  # i64: of one thread
     WARP_TABLE = 104  # ptr: per warp of a block {mask, tid.x, tid.y, tid.z} i32 x 4
