@@ -188,3 +188,15 @@ def test_sixteen_and_128_bits_in_ptx() -> None:
     a = np.zeros(8, np.uint64)
     lanewise.compile(source)["k"][1, 1](a)
     assert a.tolist() == [9, 3, 5, 6, 5, 6, 5, 6]
+
+
+def test_vector_atomics_add_each_component() -> None:
+    source = """
+    __global__ void k(float4* sums, float2* old) {
+      old[threadIdx.x] = atomicAdd((float2*)sums, make_float2(1.0f, 2.0f));  // atom.v2.f32
+      atomicAdd(sums, make_float4(0.0f, 0.0f, 3.0f, 4.0f));                  // v4
+    }"""
+    sums, old = np.zeros(4, np.float32), np.zeros((64, 2), np.float32)
+    lanewise.compile(source)["k"][1, 64](sums, old)
+    assert sums.tolist() == [64, 128, 192, 256]
+    assert sorted(old[:, 0].tolist()) == list(range(64))

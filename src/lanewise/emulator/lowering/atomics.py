@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lanewise.emulator import quantity as q
 from lanewise.emulator.lowering import memory
 from lanewise.emulator.lowering.recount import recount
-from lanewise.ptx.syntax import TYPE_BITS, Instruction
+from lanewise.ptx.syntax import TYPE_BITS, Address, Instruction, Operand
 from lanewise.records import AccessKind, Space
 
 if TYPE_CHECKING:
@@ -51,33 +51,35 @@ def red(t: FunctionTranslator, ins: Instruction) -> None:
     _atomic(t, ins, None, ins.operands)
 
 
-def _atomic(t: FunctionTranslator, ins: Instruction, destination: object, operands: tuple[object, ...]) -> None:
-    from lanewise.ptx.syntax import Address, Operand
-
+def _atomic(
+    t: FunctionTranslator, ins: Instruction, destination: Operand | None, operands: tuple[Operand, ...]
+) -> None:
+    """One operation a lane, or (sm_90) one for each component of a vector; the vector is no atom as a whole."""
     address_operand = operands[0]
     assert isinstance(address_operand, Address)
-    values: list[Operand] = list(operands[1:])  # type: ignore[arg-type]
     space = memory.space_of(ins)
     element = f"i{TYPE_BITS[ins.type]}"
+    size = TYPE_BITS[ins.type] // 8
     operation = operation_of(ins)
+    count = memory.vector_length(ins)
     address = memory.address_of(t, address_operand, space != Space.SHARED)
-    site = t.new_site(ins, space, AccessKind.ATOMIC, TYPE_BITS[ins.type], memory.array_name(t, address_operand))
-    arguments = [t.vector(t.operand(value, ins.type)) for value in values]
+    site = t.new_site(ins, space, AccessKind.ATOMIC, 8 * size * count, memory.array_name(t, address_operand))
+    values = [t.vector(t.operand(value, ins.type)) for value in memory.components(operands[1])]
+    swap = t.vector(t.operand(operands[2], ins.type)) if operation == "cas" else "zeroinitializer"
     if ins.has("sc", "acq_rel", "release", "acquire"):
         t.out.line("fence seq_cst")
     recount(t, ins, site, address)
     mask = t.mask(ins)
-    host = _touch(t, space, address, TYPE_BITS[ins.type] // 8, site, mask)
+    host = _touch(t, space, address, size * count, site, mask)
     name = f"lw_atom_{operation}_{ins.type}_{'shared' if space == Space.SHARED else 'memory'}"
     t.out.define(name, _helper(name, operation, ins.type, element, space == Space.SHARED))
-    if operation == "cas":
-        second = arguments[1]
-    else:
-        second = "zeroinitializer"
     vector = f"<32 x {element}>"
-    old = t.out.let(f"call {vector} @{name}(<32 x i64> {host}, {vector} {arguments[0]}, {vector} {second}, i32 {mask})")
-    if destination is not None:
-        t.write(destination, q.varying(old, element), ins, signed=ins.type.startswith("s"))  # type: ignore[arg-type]
+    targets = memory.components(destination) if destination is not None else (None,) * count
+    for part, (value, target) in enumerate(zip(values, targets, strict=True)):
+        at = host if part == 0 else t.out.let(f"add <32 x i64> {host}, splat (i64 {part * size})")
+        old = t.out.let(f"call {vector} @{name}(<32 x i64> {at}, {vector} {value}, {vector} {swap}, i32 {mask})")
+        if target is not None:
+            t.write(target, q.varying(old, element), ins, signed=ins.type.startswith("s"))
 
 
 def _touch(t: FunctionTranslator, space: Space, address: q.Quantity, bytes_: int, site: object, mask: str) -> str:

@@ -12,7 +12,6 @@ _warp = partial(group("Warp-level operations"), convergence="warp")
 _mbarrier = partial(group("Memory barriers (mbarrier)"), reason="mbarrier objects are not run yet")
 _cluster = partial(group("Clusters and dependent grids"), destinations=0)
 
-_NO_VECTOR_ATOMICS = "atomics on vectors are not run yet"
 _NO_CLUSTER = "clusters of blocks are not run yet"
 _REMOVED = "it was removed from PTX for sm_70 and newer; use the .sync form"
 
@@ -125,9 +124,8 @@ SPECS: tuple[InstructionSpec, ...] = (
         "atom",
         "9.7.13.5",
         "Atomic operation on a vector",
-        None,
+        "atomics.atom",
         *(f"{_ATOM} global? {operation} : V [] V POLICY" for operation in _VECTOR_REDUCTIONS),
-        reason=_NO_VECTOR_ATOMICS,
     ),
     _atomic(
         "red",
@@ -141,10 +139,9 @@ SPECS: tuple[InstructionSpec, ...] = (
         "red",
         "9.7.13.6",
         "Reduction of a vector in memory",
-        None,
+        "atomics.red",
         *(f"{_RED} global? {operation} : [] V POLICY" for operation in _VECTOR_REDUCTIONS),
         destinations=0,
-        reason=_NO_VECTOR_ATOMICS,
     ),
     _atomic(
         "red.async",
