@@ -20,7 +20,7 @@ from lanewise.emulator.kinds import LaneShape
 from lanewise.emulator.layout import BLOCK_COUNTERS, SITE_COUNTERS
 from lanewise.emulator.machine import NOTHING, CountingPlan, TripPlan
 from lanewise.emulator.program import Program
-from lanewise.emulator.unit import BlockInfo, Frame, SiteInfo, Unit
+from lanewise.emulator.unit import BlockInfo, Frame, SiteInfo, Unit, callees, callees_first
 from lanewise.ptx.syntax import Function
 from lanewise.records import SourceLine
 
@@ -164,19 +164,14 @@ RECURSIVE_LOCAL_BYTES = 64 << 10
 
 def local_bytes(unit: Unit) -> int:
     """Bytes of local memory of one thread: the deepest chain of frames, or a fixed size where calls may recurse."""
-    if unit.recursive:
+    order = None if unit.recursive else callees_first(unit.program, unit.kernel)
+    if order is None:
         return RECURSIVE_LOCAL_BYTES
-    from lanewise.emulator.unit import callees
-
     sizes: dict[int, int] = {}
-
-    def depth(function: Function) -> int:
-        if id(function) not in sizes:
-            below = max((depth(f) for f in callees(unit.program, function)), default=0)
-            sizes[id(function)] = unit.frames[id(function)].size + below
-        return sizes[id(function)]
-
-    return depth(unit.kernel)
+    for function in order:
+        below = max((sizes[id(f)] for f in callees(unit.program, function)), default=0)
+        sizes[id(function)] = unit.frames[id(function)].size + below
+    return sizes[id(unit.kernel)]
 
 
 LARGE = 40_000  # lines of LLVM text above which registers stay in memory: optimising them takes time that grows faster

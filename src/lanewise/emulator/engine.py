@@ -16,11 +16,13 @@ from lanewise.emulator.machine import NOTHING, CountingPlan
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.program import Program
 from lanewise.emulator.services import HostServices
+from lanewise.emulator.unit import reachable
 from lanewise.emulator.unsupported import unsupported
 from lanewise.errors import UnsupportedCode
 from lanewise.ptx.syntax import PtxModule
 from lanewise.records import Finding, Unsupported
 
+LOCAL_BYTES = 512 << 10  # CUDA C++ programming guide, compute capabilities: local memory of a thread
 PARAMETER_BYTES = 32764  # PTX ISA 9.x: the most that kernel parameters may take
 
 
@@ -78,8 +80,15 @@ class Engine:
                     f"{demangle(name)} uses {len(items)} instruction{'s' if len(items) > 1 else ''} that cannot be run",
                     items,
                 )
+            self._check_local(program, name)
             self._kernels[key] = compile_kernel(program, program.function(name), shape, self.store, plan)
+            _refuse_local(name, self._kernels[key].info.local_bytes)
         return self._kernels[key]
+
+    def _check_local(self, program: Program, name: str) -> None:
+        """Frames beyond what addresses of local memory reach are refused before they are translated."""
+        for function in reachable(program, program.function(name)):
+            _refuse_local(name, sum(v.size for v in function.variables if v.space in ("local", "param")))
 
     def launch(
         self,
@@ -118,3 +127,12 @@ class Engine:
     def interrupt(self) -> None:
         """End the launch that is under way, soon. May be called from any thread."""
         self._stop.set()
+
+
+def _refuse_local(name: str, size: int) -> None:
+    if size > LOCAL_BYTES:
+        what = f"{size:,} bytes of local memory"
+        reason = f"a thread has at most {LOCAL_BYTES:,}"
+        raise UnsupportedCode(
+            f"{demangle(name)} uses {what}, and {reason}", [Unsupported(what, reason, name, None, None)]
+        )

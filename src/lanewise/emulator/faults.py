@@ -72,7 +72,14 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
     if report.code == Fault.TRAP:
         return "trap", "the kernel executed a trap instruction", (), None
     if report.code == Fault.STACK:
-        return "stack", "recursion ran out of stack", (), "bound the depth of the recursion"
+        if info.recursive:
+            return "stack", "recursion ran out of stack", (), "bound the depth of the recursion"
+        return (
+            "stack",
+            "the kernel needs more stack than a warp has",
+            (),
+            "use fewer variables, or shorter chains of calls",
+        )
     if report.code == Fault.BAD_CALL:
         return "call", "an indirect call went to something that is no device function", (), "check the function pointer"
     return _access(report, info, lanes, memory)

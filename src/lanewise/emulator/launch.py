@@ -21,9 +21,11 @@ from lanewise.emulator.layout import FUEL, Abort, Block, Launch, Request, Status
 from lanewise.emulator.layout import Service as ServiceCode
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.pool import Task
+from lanewise.errors import EnvironmentProblem
 
 Dim = tuple[int, int, int]
 Bytes = npt.NDArray[np.uint8]
+STACK_GUARD = 64 << 20  # below the stacks: a frame that is too large is noticed only when it has been made
 MAX_SLOTS = 4096
 LOOKS = 4096  # about how often a small limit on instructions is looked at before it is reached
 STACK_MEMORY = 16 << 30  # bytes of address space for the stacks of one worker
@@ -92,7 +94,13 @@ def _raw(size: int) -> Bytes:
 def _reserve(size: int) -> tuple[mmap.mmap, int]:
     """Address space that takes memory only where it is touched."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-    space = mmap.mmap(-1, size, flags=flags)
+    try:
+        space = mmap.mmap(-1, size, flags=flags)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"no room for {size:,} bytes of addresses for the kernel's threads: {error.strerror}",
+            next_step="raise the limit on address space (ulimit -v), or use fewer threads a block",
+        ) from error
     if hasattr(mmap, "MADV_NOHUGEPAGE") and sys.platform == "linux":
         space.madvise(mmap.MADV_NOHUGEPAGE)
     return space, _address(np.frombuffer(space, np.uint8))
@@ -145,9 +153,10 @@ class WorkerMemory:
         stack = info.stack_bytes
         self.spaces = [
             _reserve(max(mmap.PAGESIZE, n))
-            for n in (self.shared_size * slots, self.local_size * warps * slots, stack * warps * slots)
+            for n in (self.shared_size * slots, self.local_size * warps * slots, STACK_GUARD + stack * warps * slots)
         ]
         shared_base, local_base, stack_base = (address for _, address in self.spaces)
+        stack_base += STACK_GUARD
         f = self.fields
         f.set(Worker.LAUNCH, launch.address)
         f.set(Worker.FUEL, launch.get(Launch.REFILL))

@@ -9,10 +9,10 @@ from lanewise.emulator.flow import BasicBlock
 from lanewise.emulator.forms import form
 from lanewise.emulator.ir import Value
 from lanewise.emulator.kinds import UNIFORM, VARYING, Tag
-from lanewise.emulator.layout import BLOCK_COUNTERS, SITE_COUNTERS, Launch, Warp, Worker
+from lanewise.emulator.layout import BLOCK_COUNTERS, SITE_COUNTERS, Fault, Launch, Warp, Worker
 from lanewise.emulator.lowering import resolve, shared
 from lanewise.emulator.quantity import Quantity
-from lanewise.emulator.unit import SiteInfo
+from lanewise.emulator.unit import STACK_MARGIN, SiteInfo
 from lanewise.ptx.syntax import (
     TYPE_BITS,
     Instruction,
@@ -21,6 +21,7 @@ from lanewise.ptx.syntax import (
 )
 from lanewise.records import AccessKind, Space
 
+STRAIGHT = 256  # instructions without a branch; LLVM takes more than linear time for a block
 PARAMETERS = "ptr %x, ptr %w, ptr %cnt, ptr %cache, ptr %shared, ptr %params"
 
 
@@ -66,7 +67,22 @@ class FunctionTranslator(BranchTranslator):
         out.line(f"%limitp = getelementptr i8, ptr %launch, i64 {Launch.SHARED_BYTES}")
         out.line("%limit = load i64, ptr %limitp")
         self.fuel = f"i8, ptr %w, i64 {Worker.FUEL}"
-        out.line("br label %B0")
+        self._check_stack()
+
+    def _check_stack(self) -> None:
+        """Deep calls and large frames end in a fault before the native stack runs over."""
+        out = self.out
+        out.declare("declare ptr @llvm.stacksave.p0()")
+        here = out.let(f"ptrtoint ptr {out.let('call ptr @llvm.stacksave.p0()')} to i64")
+        used = out.let(f"sub i64 {self.load_field(Warp.STACK_TOP, 'i64')}, {here}")
+        room = self.load_field(Launch.STACK_BYTES, "i64", "%launch")
+        fits = out.let(f"icmp ult i64 {out.let(f'add i64 {used}, {STACK_MARGIN}')}, {room}")
+        out.line(f"br i1 {fits}, label %B0, label %Lstack, !prof !2")
+        out.label("Lstack")
+        first = next(s for s in self.function.body if isinstance(s, Instruction))
+        site = self.unit.add_place(self.function, first)
+        out.line(f"call void @lw_fault(ptr %x, ptr %w, i32 {site}, i32 {Fault.STACK}, i32 %mask, i32 0)")
+        out.line("unreachable")
 
     def _block(self, block: BasicBlock) -> None:
         out = self.out
@@ -110,7 +126,9 @@ class FunctionTranslator(BranchTranslator):
         self.checked = None
 
     def _body(self, block: BasicBlock) -> None:
-        for instruction in block.instructions:
+        for number, instruction in enumerate(block.instructions, start=1):
+            if number % STRAIGHT == 0:
+                self.burn_fuel()
             if instruction.opcode in ("bra", "brx", "ret", "exit"):
                 self._terminate(block, instruction)
                 return

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lanewise.emulator.values import ValueTranslator
 
 STACK_BYTES = 512 << 10  # native stack of one warp, at least
-STACK_MARGIN = 128 << 10
+STACK_MARGIN = 128 << 10  # what a function leaves for what it calls of the runtime
 PLACE_BASE = 1 << 24
 RESERVED_SHARED_BYTES = 1024  # at the start of shared memory, for %reserved_smem_offset_*: as on cards since sm_80
 BUILTIN_FUNCTIONS = frozenset(("vprintf", "malloc", "free", "__assertfail", "__assert_fail"))
@@ -103,7 +103,7 @@ class Unit:
         self.site_base = 0  # index of the first site counter; set when all blocks are known
         self.recursive = _is_recursive(program, self.functions)
         self.spins = False
-        self.stack_bytes = self.stack_margin = 0  # native stack of a warp, and what a call needs at least
+        self.stack_bytes = 0  # native stack of a warp
         self._reaches: dict[int, Reach] = {}
         self.places: list[tuple[str, int, SourceLine | None]] = []
 
@@ -114,7 +114,6 @@ class Unit:
         translators = [FunctionTranslator(self, function) for function in self.functions]
         self._add_trip_rows()
         frames = [translator.frame_bytes for translator in translators]
-        self.stack_margin = 2 * max(frames) + STACK_MARGIN
         # Callees lie below their callers; values between instructions take as much again at the most.
         self.stack_bytes = max(STACK_BYTES, -(-(2 * sum(frames) + 2 * STACK_MARGIN) // 65536) * 65536)
         if self.recursive:
@@ -404,16 +403,26 @@ def _frame(function: Function) -> Frame:
 
 def _is_recursive(program: Program, functions: list[Function]) -> bool:
     """Whether the call graph has a cycle, or calls that are not known by name."""
-    state: dict[int, int] = {}
+    return any(_indirect(f) for f in functions) or callees_first(program, functions[0]) is None
 
-    def visit(function: Function) -> bool:
-        if state.get(id(function)) == 1:
-            return True
-        if state.get(id(function)) == 2:
-            return False
-        state[id(function)] = 1
-        found = any(visit(target) for target in callees(program, function))
-        state[id(function)] = 2
-        return found
 
-    return any(_indirect(f) for f in functions) or any(visit(f) for f in functions)
+def callees_first(program: Program, kernel: Function) -> list[Function] | None:
+    """What a kernel calls by name, each function after those that it calls; None where there is a cycle.
+
+    Chains of calls may be longer than Python's own stack allows."""
+    order: list[Function] = []
+    state = {id(kernel): "open"}
+    stack = [(kernel, iter(callees(program, kernel)))]
+    while stack:
+        function, left = stack[-1]
+        target = next(left, None)
+        if target is None:
+            state[id(function)] = "done"
+            order.append(function)
+            stack.pop()
+        elif state.get(id(target)) == "open":
+            return None
+        elif id(target) not in state:
+            state[id(target)] = "open"
+            stack.append((target, iter(callees(program, target))))
+    return order

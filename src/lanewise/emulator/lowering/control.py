@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.emulator.layout import Fault, Launch, Request, Service, Warp, Worker
+from lanewise.emulator.layout import Fault, Launch, Request, Service, Worker
 from lanewise.emulator.lowering import memory
 from lanewise.emulator.unsupported import parameter_sizes
 from lanewise.ptx.syntax import Function, Instruction, Operand, OperandList, Register, Symbol
@@ -97,19 +97,13 @@ def _invoke(
 
 
 def _check_stack(t: FunctionTranslator, frame: str, size: int, mask: str) -> None:
-    """Recursion ends in a fault before local memory or the native stack runs over."""
+    """Recursion ends in a fault before local memory runs over; `translate` looks after the native stack."""
     out = t.out
     limit = t.load_field(Launch.LOCAL_BYTES, "i64", "%launch")
     end = out.let(f"zext i32 {out.let(f'add i32 {frame}, {size}')} to i64")
     fits = out.let(f"icmp ule i64 {end}, {limit}")
-    out.declare("declare ptr @llvm.frameaddress.p0(i32)")
-    here = out.let(f"ptrtoint ptr {out.let('call ptr @llvm.frameaddress.p0(i32 0)')} to i64")
-    top = t.load_field(Warp.STACK_TOP, "i64")
-    used = out.let(f"sub i64 {top}, {here}")
-    stack = t.load_field(Launch.STACK_BYTES, "i64", "%launch")
-    room = out.let(f"icmp ult i64 {out.let(f'add i64 {used}, {t.unit.stack_margin}')}, {stack}")
     good, bad = out.fresh_label("fits"), out.fresh_label("over")
-    out.line(f"br i1 {out.let(f'and i1 {fits}, {room}')}, label %{good}, label %{bad}, !prof !2")
+    out.line(f"br i1 {fits}, label %{good}, label %{bad}, !prof !2")
     out.label(bad)
     site = t.fault_site()
     out.line(f"call void @lw_fault(ptr %x, ptr %w, i32 {site}, i32 {Fault.STACK}, i32 {mask}, i32 0)")
