@@ -15,7 +15,7 @@ from lanewise.errors import LanewiseError
 from lanewise.hardware import device as devices
 from lanewise.records import Finding, RunResult, Severity
 from lanewise.request import RunRequest
-from lanewise.toolchain import executable, nvcc
+from lanewise.toolchain import cache, executable, nvcc
 from lanewise.toolchain import flags as nvcc_flags
 
 SOURCES = frozenset((".cu", ".c", ".cc", ".cpp", ".cxx", ".o", ".a", ".obj", ".lib"))
@@ -101,6 +101,8 @@ def _result(
     else:
         notes.append(_nothing(request, device))
     notes.extend(device.notes)
+    if (note := cache.default().note) is not None:
+        notes.append(note)
     return RunResult(
         program=" ".join(str(path) for path in request.inputs),
         device=device_name,

@@ -4,7 +4,9 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,31 @@ def test_writing_keeps_the_directory_within_its_limit(tmp_path: Path) -> None:
         store.put("object", f"key{index}", bytes(1000))
     size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
     assert 10_000 < size < 53_000
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+@pytest.mark.parametrize("root", ["/proc/lanewise", "/dev/null/lanewise", "/" + 300 * "x"])
+def test_a_directory_that_cannot_be_made_costs_only_the_cache(root: str) -> None:
+    store = Cache(Path(root))
+    store.put("object", "ab12", b"code")
+    assert store.note is not None
+    assert root in store.note
+    assert store.get("object", "ab12") == b"code"
+
+
+def test_two_threads_that_meet_a_full_disk_at_once_both_go_on(tmp_path: Path) -> None:
+    store = Cache(tmp_path)
+    met = threading.Barrier(2, timeout=20)
+
+    def build(path: Path) -> None:
+        if tmp_path in path.parents:
+            met.wait()
+            raise OSError(errno.ENOSPC, "No space left on device")
+        path.write_bytes(b"made")
+
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(lambda kind: store.build_once(kind, "ab12", build).read_bytes(), ("one", "two")))
+    assert made == [b"made", b"made"]
 
 
 def test_a_directory_that_cannot_be_written_costs_only_the_cache(tmp_path: Path) -> None:

@@ -148,22 +148,21 @@ class Cache:
             path = self.path_for(kind, key)
             scratch: Path | None = None
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-                os.close(handle)
-                scratch = Path(name)
+                scratch = self._fresh(path.parent)
+                if scratch is None:
+                    continue
                 builder(scratch)
                 size = scratch.stat().st_size
                 os.replace(scratch, path)
             except OSError as error:
-                if not self._give_up(error):
+                if not self._give_up(error, path):
                     raise
                 continue
             except LanewiseError:
                 # A linker that cannot write says many things, or crashes.
                 if free_bytes(path) >= process.NO_SPACE:
                     raise
-                self._give_up(OSError(errno.ENOSPC, "No space left on device"))
+                self._give_up(OSError(errno.ENOSPC, "No space left on device"), path)
                 continue
             finally:
                 if scratch is not None:
@@ -172,16 +171,32 @@ class Cache:
             self._count(size)
             return path
 
-    def _give_up(self, error: OSError) -> bool:
+    def _fresh(self, directory: Path) -> Path | None:
+        """A new file in a directory of the cache; None where the cache was given up, for whatever reason."""
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(prefix=".new-", dir=directory)
+        except OSError as error:
+            self._turn_away(error, directory)
+            return None
+        os.close(handle)
+        return Path(name)
+
+    def _give_up(self, error: OSError, path: Path) -> bool:
         """After a failed write: go on in a temporary directory (True), or let the error pass (False), or give up."""
         unwritable = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.EEXIST)
         if error.errno not in unwritable:
             return False
+        self._turn_away(error, path)
+        return True
+
+    def _turn_away(self, error: OSError, path: Path) -> None:
         if self.root is None:
+            if self._temporary is None or Path(self._temporary.name) not in path.parents:
+                return  # another thread has given up the cache meanwhile
             raise _cannot_write(tempfile.gettempdir(), error) from error
         self.note = f"the cache {self.root} cannot be written ({_reason(error)}): nothing is kept between runs"
         self.root = None
-        return True
 
     def _count(self, size: int) -> None:
         # A scan costs milliseconds, so it waits for a twentieth of the limit; whole processes that stay below that
@@ -207,7 +222,7 @@ class Cache:
                 handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, stat.S_IRUSR | stat.S_IWUSR)
                 fcntl.flock(handle, fcntl.LOCK_EX)
             except OSError as error:
-                self._give_up(error)
+                self._give_up(error, path)
         try:
             yield
         finally:
