@@ -61,7 +61,8 @@ def test_trips_of_a_divergent_loop(stages: tuple[TripStage, ...]) -> None:
     graph = flow.build(module.functions["k"], written_and_read)
     fma = next(b.index for b in graph.blocks if any(i.opcode == "fma" for i in b.instructions))
     header = max(head for source, head in graph.back_edges if head <= fma <= source)
-    plan = CountingPlan(trips=(TripPlan(0, "k", header, stages),))
+    line = graph.blocks[header].instructions[0].line
+    plan = CountingPlan(trips=(TripPlan(0, "k", line, stages),))
     trips = np.random.default_rng(1).integers(0, 9, 128).astype(np.int32)
     trips[40] = 23
     done = launch(module, plan, trips, np.zeros(128, np.float32), grid=2, block=64)

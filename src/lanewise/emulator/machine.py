@@ -41,8 +41,9 @@ class TripStage:
 
 @dataclass(frozen=True, slots=True)
 class TripPlan:
-    """A loop of PTX and the stages that its trips are spent in, first to last. `header` is the block, in the order of
-    `flow.build`, at which the loop is entered: each of its executions is a trip."""
+    """A loop of PTX and the stages that its trips are spent in, first to last. `header` is the line of PTX of the
+    first instruction of the block at which the loop is entered: each execution of that block is a trip. (Its number
+    would depend on where lanes meet, which splits blocks.)"""
 
     module: int
     function: str

@@ -104,7 +104,10 @@ def unrolled_loops(
             if len(stages) == 1 and stages[0].copies == 1:
                 continue
             plan = TripPlan(
-                function.module, function.name, header, tuple(TripStage(s.copies, s.repeats) for s in stages)
+                function.module,
+                function.name,
+                ptx.blocks[header].instructions[0].line,
+                tuple(TripStage(s.copies, s.repeats) for s in stages),
             )
             result.append(UnrolledLoop(plan, lines, stages))
     return tuple(result)

@@ -263,13 +263,15 @@ class TripCounters:
     def __init__(self, t: ValueTranslator) -> None:
         self.t = t
         module = t.unit.program.module_of(t.function)
+        graph = t.analysis.graph
+        heads = {graph.blocks[head].instructions[0].line: head for _, head in sorted(graph.back_edges)}
         self.plans = {
-            plan.header: plan
+            heads[plan.header]: plan
             for plan in t.unit.plan.trips
             if plan.module == module and plan.function == t.function.name
         }
         self.bodies = {
-            header: range(header, max(source for source, head in t.analysis.graph.back_edges if head == header) + 1)
+            header: range(header, max(source for source, head in graph.back_edges if head == header) + 1)
             for header in self.plans
         }
 
