@@ -42,13 +42,13 @@ def build(plan: Plan, arch: str) -> bytes:
     encoded = [option.encode() for option in options]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        log = b" " * _done(nvrtc.nvrtcGetProgramLogSize(program))
+        log = bytearray(_done(nvrtc.nvrtcGetProgramLogSize(program)))
         nvrtc.nvrtcGetProgramLog(program, log)
         raise BuildError(f"{' '.join(key(plan))}:\n{log.decode()}")
-    cubin = b" " * _done(nvrtc.nvrtcGetCUBINSize(program))
+    cubin = bytearray(_done(nvrtc.nvrtcGetCUBINSize(program)))
     nvrtc.nvrtcGetCUBIN(program, cubin)
     nvrtc.nvrtcDestroyProgram(program)
-    return cubin
+    return bytes(cubin)
 
 
 def build_all(

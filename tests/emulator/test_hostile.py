@@ -98,3 +98,24 @@ def test_malloc_and_free_of_nonsense() -> None:
     o = np.zeros(2, np.int32)
     lanewise.compile(source)["k"][1, 1](o, np.int32(3))
     assert o.tolist() == [1, 7]
+
+
+def test_registers_that_are_never_written_or_only_from_themselves() -> None:
+    ptx = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out) {
+  .reg .b32 %r<6>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %tid.x;
+  add.s32 %r3, %r3, %r2;        // r2 is never written, r3 only from itself
+  add.s32 %r4, %r3, %r1;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r4;
+  ret;
+}
+"""
+    out = np.zeros(32, np.int32)
+    lanewise.compile(ptx)["k"][1, 32](out)
+    assert out.tolist() == list(range(32))

@@ -54,7 +54,10 @@ CASES = [
         "missing_barrier",
         "barrier",
         "after the kernel: unspecified launch failure\n",
-        ("2 warps wait at barrier 1: 0, 1", "2 warps wait at barrier 2: 2, 3"),
+        (
+            "2 warps wait at barrier 1, missing_barrier.cu:11: 0, 1",
+            "2 warps wait at barrier 2, missing_barrier.cu:13: 2, 3",
+        ),
     ),
     Case(
         "endless",

@@ -24,10 +24,10 @@ def test_compiles(subject, rung) -> None:
         encoded = [option.encode() for option in options + defines]
         _, program = nvrtc.nvrtcCreateProgram(rung.source().encode(), rung.file.encode(), 0, None, None)
         (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
-        log = b" " * nvrtc.nvrtcGetProgramLogSize(program)[1]
+        log = bytearray(nvrtc.nvrtcGetProgramLogSize(program)[1])
         nvrtc.nvrtcGetProgramLog(program, log)
         assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, f"{element}: {log.decode()[:2000]}"
-        ptx = b" " * nvrtc.nvrtcGetPTXSize(program)[1]
+        ptx = bytearray(nvrtc.nvrtcGetPTXSize(program)[1])
         nvrtc.nvrtcGetPTX(program, ptx)
         for launch in plan.launches:
             assert f".entry {launch.kernel}(" in ptx.decode(), launch.kernel

@@ -94,6 +94,12 @@ def _analyse(function: Function, shape: LaneShape, calls: Calls, meetings: Set[i
     result = Analysis(function, shape, graph)
     result.spins = _spin_heads(graph, calls)
     result.parkable = {b.index for b in graph.blocks if b.is_sync} | result.spins
+    written, read = (
+        {name for block in graph.blocks for ins in block.instructions for name in written_and_read(ins)[part]}
+        for part in (0, 1)
+    )
+    for name in read - written:
+        result.kinds[name] = UNIFORM  # never written: zero in all lanes
     while True:
         result.waiting = flow.frontiers(graph, result.divergent.__contains__, result.parkable, result.spins)
         result.keeps = [
@@ -104,12 +110,14 @@ def _analyse(function: Function, shape: LaneShape, calls: Calls, meetings: Set[i
         diverging = {
             block.index for block in graph.blocks if block.instructions and _may_diverge(block.instructions[-1], result)
         }
-        if diverging == result.divergent and not changed:
-            break
-        result.divergent |= diverging
-    for name in {n for b in graph.blocks for i in b.instructions for s in written_and_read(i) for n in s}:
-        result.kinds.setdefault(name, VARYING if not result.kinds.get(name) else result.kinds[name])
-    return result
+        if diverging != result.divergent or changed:
+            result.divergent |= diverging
+            continue
+        unknown = written - result.kinds.keys()
+        if not unknown:
+            return result
+        for name in unknown:  # written from nothing but itself
+            result.kinds[name] = VARYING
 
 
 def _may_diverge(last: Instruction, result: Analysis) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from lanewise.demangle import demangle
 from lanewise.emulator.compile import KernelInfo
 from lanewise.emulator.launch import Dim, FaultReport
@@ -106,7 +108,9 @@ def _waiting(warps: list[int], barrier: int, place: tuple[str, int, SourceLine |
     numbers = ", ".join(map(str, warps[:SHOWN_WARPS])) + (", ..." if len(warps) > SHOWN_WARPS else "")
     who = f"{len(warps)} warps wait" if len(warps) > 1 else "1 warp waits"
     _, ptx_line, source = place
-    where = f"PTX line {ptx_line}" if source is None else f"{source.outermost.file}:{source.outermost.line}"
+    where = f"PTX line {ptx_line}"
+    if source is not None:
+        where = f"{PurePath(source.outermost.file).name}:{source.outermost.line}"
     return f"{who} at barrier {barrier}, {where}: {numbers}"
 
 
