@@ -47,6 +47,10 @@ LOOP = """
 extern "C" __global__ void k(const int* trips, float* out) {
   int t = blockIdx.x * blockDim.x + threadIdx.x;
   float v = t;
+  if (threadIdx.x < 20) {  // lanes that wait behind it split the blocks: loops get other numbers than in `flow.build`
+    v += __shfl_down_sync(0xfffff, v, 1);
+    out[t] = v;
+  }
   #pragma unroll 1
   for (int outer = 0; outer < 2; outer++)
     #pragma unroll 1

@@ -66,25 +66,6 @@ __global__ void k(const float* in, float* out, int n) {
         assert record.launch.thread_instructions == 32 * (record.launch.instructions or 0)
 
 
-def test_an_unrolled_loop_after_shuffles_that_lanes_may_come_to_apart() -> None:
-    """Such shuffles split the emulator's blocks: the loop has another number there than in the plain control flow."""
-    source = """
-__global__ void k(const float* in, float* out, int n) {
-  float s = in[threadIdx.x];
-  if (threadIdx.x < n)
-    for (int step = 16; step > 0; step /= 2) s += __shfl_xor_sync(__activemask(), s, step);
-  #pragma unroll 1
-  for (int i = 0; i < n; i++) s = s * s + in[i * 32 + threadIdx.x];
-  out[threadIdx.x] = s;
-}"""
-    kernel = lanewise.compile(source)["k"]
-    for trips in (0, 1, 7, 64):
-        record = kernel[1, 32](np.zeros(64 * 32, np.float32), np.zeros(32, np.float32), np.int32(trips))
-        loads = machine(record, "LDG")
-        assert sum(a.requests for a in loads) == trips + 1
-        assert sum(a.sectors or 0 for a in loads) == 4 * (trips + 1)
-
-
 def test_a_store_that_is_overwritten_is_not_charged() -> None:
     source = """
 __global__ void k(float* out) {
