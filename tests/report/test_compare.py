@@ -92,6 +92,48 @@ def test_what_a_card_counted_has_the_ratio_one(
     assert re.search(rf"{GLOBAL} +1,048,576 +1,048,576 +1\n", out)
 
 
+def source_page(result: RunResult) -> str:
+    """What the card counted for each memory instruction of them, with the text and the offsets of our listing."""
+    cases = json.loads((TRUTH / "h200_effects_machine.json").read_text())["cases"]
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL)
+    for record in result.launches:
+        texts = {a.sass_offset: a.sass for a in record.accesses}
+        writer.writerow(["Kernel Name", record.kernel])
+        names = ["Instructions Executed", "Thread Instructions Executed"]
+        sums = ["L2 Theoretical Sectors Global", "L1 Wavefronts Shared"]
+        writer.writerow(["#", "Address", "Source", *names, *sums, *(f"{name} Ideal" for name in sums)])
+        writer.writerow(["0", "0x7f00a00", "LDC R1, c[0x0][0x28]", *"000000"])
+        for at, kind, _, warps, threads, cost, ideal in cases[_case_of(record)]["accesses"]:
+            costs = [cost, 0, ideal, 0] if kind == "g" else [0, cost, 0, ideal]
+            writer.writerow(["1", hex(0x7F00A00 + at), texts.get(at, "NOP"), warps, threads, *costs])
+    return out.getvalue()
+
+
+def test_single_instructions_of_a_source_page(
+    counted: RunResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out.json").write_text(to_json(counted))
+    (tmp_path / "profile.csv").write_text(source_page(counted))
+    assert main(["compare", str(tmp_path / "out.json"), str(tmp_path / "profile.csv")]) == 0
+    out = capsys.readouterr().out
+    assert re.search(
+        rf"0x00c0 LDG\.E\.128 .*\n +inst_executed +32,768 +32,768 +1\n.*\n +{GLOBAL} +524,288 +524,288 +1", out
+    )
+    beside = compare(counted.launches, list(from_csv(source_page(counted), "p.csv"))).launches
+    ratios = [row.ratio for pair in beside for _, rows in pair.instructions for row in rows]
+    assert len(ratios) >= 20
+    assert set(ratios) == {1}
+
+
+def test_other_machine_code_is_not_compared_by_instruction(counted: RunResult) -> None:
+    page = source_page(counted).replace("LDG", "LDGSTS")
+    assert all(
+        pair.other_code and not pair.instructions
+        for pair in compare(counted.launches, list(from_csv(page, "p.csv"))).launches
+    )
+
+
 def test_what_differs_names_the_departures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "out.json").write_text(to_json(RunResult("p.cu", "h200", "sm_90", 0, (launch(), launch("other")), {})))
     rows = [row("void k(float *)", (4, 1, 1), (32, 1, 1), inst_executed="80", thread_inst_executed="3,200")]
@@ -154,6 +196,9 @@ def test_cells_and_units() -> None:
         ('"Kernel Name","Grid Size","Block Size"\n"k","(1,1,1)"\n', "launch 0 has 2 columns, the header 3"),
         ('"Kernel Name","Grid Size","Block Size"\n"k","four","(1,1,1)"\n', "'four' is not a grid"),
         ('"Kernel Name","Grid Size","Block Size"\n', "has no launches"),
+        ('"Kernel Name","k"\n"Address","Source"\n"0x10"\n', "a row of k has 1 columns, its header 2"),
+        ('"Kernel Name","k"\n"Address","Source"\n"here","NOP"\n', "is no source page: invalid literal"),
+        ('"Kernel Name","k"\n"Line No","Source","Address","Source"\n', "nor a source page of SASS"),
     ],
 )
 def test_broken_profiles(tmp_path: Path, text: str, says: str) -> None:

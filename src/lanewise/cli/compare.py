@@ -20,7 +20,7 @@ from lanewise.report.profile import ProfiledLaunch, read_profile
 def compare(
     report: Annotated[Path, typer.Argument(metavar="OUT.json", help="What `lanewise run --json` wrote.")],
     profile: Annotated[
-        Path, typer.Argument(metavar="PROFILE", help="CSV of `ncu --csv --page raw`, or an .ncu-rep file.")
+        Path, typer.Argument(metavar="PROFILE", help="CSV of `ncu --csv`, the page raw or source, or an .ncu-rep file.")
     ],
 ) -> None:
     """Show the counts of a report beside what Nsight Compute measured: ours, theirs, ratio, known difference."""
@@ -40,6 +40,7 @@ def _lines(comparison: Comparison) -> list[str]:
     for launch in comparison.launches:
         lines += [*_launch(launch), ""]
     rows = [row for launch in comparison.launches for row in launch.rows]
+    rows += [row for launch in comparison.launches for _, values in launch.instructions for row in values]
     equal = sum(_ratio(row) == "1" for row in rows)
     lines.append(f"{text.plural(len(comparison.launches), 'launch')}: {equal} of {len(rows)} values equal.")
     if any(_ratio(row) != "1" for row in rows):
@@ -55,16 +56,26 @@ def _launch(compared: ComparedLaunch) -> list[str]:
     head = f"{_named(launch)}  launch {launch.id}"
     if not compared.rows:
         return [head, "  the profile has none of the metrics of this launch"]
-    rows = [("metric", "ours", "theirs", "ratio", "known difference")]
-    for row in compared.rows:
-        ratio = _ratio(row)
-        known = "" if ratio == "1" else ", ".join(row.departures) or "-"
-        rows.append((row.metric, _value(row.ours), _value(row.theirs), ratio, known))
-    return [head, *(f"  {line}" for line in table(rows, "lrrrl"))]
+    rows = [("metric", "ours", "theirs", "ratio", "known difference"), *map(_cells, compared.rows)]
+    for name, values in compared.instructions:
+        rows.append((text.clean(name), "", "", "", ""))
+        rows += [_cells(row, "  ") for row in values]
+    lines = [head, *(f"  {line}" for line in table(rows, "lrrrl"))]
+    if compared.other_code:
+        lines.append("  the profile shows other machine code (D25): single instructions are not compared")
+    return lines
+
+
+def _cells(row: Row, indent: str = "") -> tuple[str, ...]:
+    ratio = _ratio(row)
+    known = "" if ratio == "1" else ", ".join(row.departures) or "-"
+    return (indent + row.metric, _value(row.ours), _value(row.theirs), ratio, known)
 
 
 def _named(launch: LaunchRecord | ProfiledLaunch) -> str:
-    return f"{text.kernel_name(launch.kernel)}  <<<{text.dims(launch.grid)}, {text.dims(launch.block)}>>>"
+    return f"{text.kernel_name(launch.kernel)}" + (
+        f"  <<<{text.dims(launch.grid)}, {text.dims(launch.block)}>>>" if launch.grid and launch.block else ""
+    )
 
 
 def _value(value: float | None) -> str:

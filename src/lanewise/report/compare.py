@@ -13,10 +13,11 @@ from typing import Any
 
 from lanewise.demangle import demangle
 from lanewise.errors import UsageError
-from lanewise.records import LaunchRecord
+from lanewise.records import Access, LaunchRecord
 from lanewise.report import text
 from lanewise.report.json import schema
 from lanewise.report.profile import ProfiledLaunch
+from lanewise.report.source_page import ProfiledInstruction, opcode
 
 #: Numbered departures (docs/departures.md, docs/machine-code.md) that can make a field differ, by field.
 DEPARTURES: dict[str, tuple[str, ...]] = {
@@ -55,8 +56,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ComparedLaunch:
+    """`rows` are of the launch; `instructions` has those of each memory instruction, by its offset and text, where the
+    profile is a source page. `other_code` where that page shows other machine code than was counted."""
+
     launch: LaunchRecord
     rows: tuple[Row, ...]
+    instructions: tuple[tuple[str, tuple[Row, ...]], ...] = ()
+    other_code: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,8 @@ class Comparison:
 
 
 def compare(ours: Sequence[LaunchRecord], theirs: Sequence[ProfiledLaunch]) -> Comparison:
-    """Launches of one kernel name, grid and block are partners in their order.
+    """Launches of one kernel name, grid and block are partners in their order. A source page shows no grid and block:
+    there names alone decide.
 
     Raises UsageError where no launch has a partner, or the profile has none of the metrics.
     """
@@ -79,9 +86,10 @@ def compare(ours: Sequence[LaunchRecord], theirs: Sequence[ProfiledLaunch]) -> C
     pairs: list[ComparedLaunch] = []
     only_ours = []
     for launch in ours:
-        partners = waiting[base_name(launch.kernel), launch.grid, launch.block]
+        name = base_name(launch.kernel)
+        partners = waiting[name, launch.grid, launch.block] or waiting[name, None, None]
         if partners:
-            pairs.append(ComparedLaunch(launch, tuple(_rows(launch, partners.pop(0)))))
+            pairs.append(_beside(launch, partners.pop(0)))
         else:
             only_ours.append(launch)
     left = {id(profiled) for partners in waiting.values() for profiled in partners}
@@ -115,6 +123,47 @@ def _named(launches: Sequence[LaunchRecord] | Sequence[ProfiledLaunch]) -> str:
     return "; ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "") if names else "none"
 
 
+def _beside(launch: LaunchRecord, profiled: ProfiledLaunch) -> ComparedLaunch:
+    rows = tuple(_rows(launch, profiled))
+    ours: dict[int, list[Access]] = defaultdict(list)
+    for access in launch.accesses:
+        if access.sass_offset is not None:
+            ours[access.sass_offset].append(access)
+    theirs = profiled.instructions
+    if not theirs or not ours:
+        return ComparedLaunch(launch, rows)
+    if any(at not in theirs or theirs[at].opcode != opcode(found[0].sass or "") for at, found in ours.items()):
+        return ComparedLaunch(launch, rows, other_code=True)
+    instructions = (
+        (f"{at:#06x} {theirs[at].text}", tuple(_instruction_rows(found, theirs[at])))
+        for at, found in sorted(ours.items())
+    )
+    return ComparedLaunch(launch, rows, tuple(instructions))
+
+
+def _instruction_rows(accesses: Sequence[Access], instruction: ProfiledInstruction) -> Iterator[Row]:
+    """Values of one machine instruction. Records of one instruction share its executions; their costs are summed."""
+    for field, described in schema()["$defs"]["access"]["properties"].items():
+        for metric, remark in _named_metrics(described):
+            theirs = instruction.metrics.get(metric)
+            values = [getattr(a, field) for a in accesses]
+            if theirs is None or None in values or not _counts_for(metric, remark, accesses[0].space):
+                continue
+            ours = sum(values) if metric.startswith("memory_") else max(values)
+            departures = DEPARTURES.get(field, ("M1", "M4", "M6", "M7", "M8", "D25"))
+            yield Row(metric, ours, theirs, () if ours == theirs else (*departures, "M3"))
+
+
+def _counts_for(metric: str, remark: str, space: str) -> bool:
+    return not metric.startswith("memory_") or space == _space(metric, remark)
+
+
+def _space(metric: str, remark: str) -> str:
+    """The space of memory that a metric counts."""
+    named = re.search(r"space `(\w+)`", remark)
+    return named[1] if named else re.sub(r".*_(global|shared)(_ideal)?$", r"\1", metric)
+
+
 def _rows(launch: LaunchRecord, profiled: ProfiledLaunch) -> Iterator[Row]:
     """Rows of the metrics that the profile has, in the order of the schema."""
     for record, field, metric, remark in _metrics():
@@ -136,10 +185,17 @@ def _metrics() -> Iterator[tuple[str, str, str, str]]:
     definitions: dict[str, Any] = schema()["$defs"]
     for record in ("launch", "access", "occupancy"):
         for field, described in definitions[record]["properties"].items():
-            for part in described.get("metric", "").split(";"):
-                found = re.match(r"\s*([\w*]+)(.*)", part)
-                if found and (record != "access" or found[1].startswith("memory_")):
-                    yield record, field, found[1], found[2]
+            for metric, remark in _named_metrics(described):
+                if record != "access" or metric.startswith("memory_"):
+                    yield record, field, metric, remark
+
+
+def _named_metrics(described: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """(metric, remark) of a field's description in the schema."""
+    for part in described.get("metric", "").split(";"):
+        found = re.match(r"\s*([\w*]+)(.*)", part)
+        if found:
+            yield found[1], found[2]
 
 
 def _theirs(metric: str, profiled: ProfiledLaunch) -> float | None:
@@ -152,8 +208,7 @@ def _ours(launch: LaunchRecord, record: str, field: str, metric: str, remark: st
     if record == "access":
         if launch.instructions is None:
             return None
-        named = re.search(r"space `(\w+)`", remark)
-        space = named[1] if named else re.sub(r".*_(global|shared)(_ideal)?$", r"\1", metric)
+        space = _space(metric, remark)
         return sum(getattr(a, field) or 0 for a in launch.accesses if a.basis == "sass" and a.space == space)
     if record == "occupancy":
         occupancy = launch.occupancy

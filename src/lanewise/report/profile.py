@@ -1,4 +1,4 @@
-"""Launches as Nsight Compute measured them: the CSV of `ncu --csv --page raw`, and reports by its Python package.
+"""Launches as Nsight Compute measured them: the CSV of its raw page or source page, and reports by its Python package.
 
 The raw page has a row a launch, a column a metric, and a row of units below the header. Numbers have thousands
 separated; units may be scaled (`Kbyte`), which rounds them.
@@ -10,11 +10,13 @@ import csv
 import importlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lanewise.errors import EnvironmentProblem, UsageError
+from lanewise.report import source_page
+from lanewise.report.source_page import ProfiledInstruction
 
 Dim3 = tuple[int, int, int]
 
@@ -25,12 +27,14 @@ _NAMES = ("Kernel Name", "Grid Size", "Block Size")
 
 @dataclass(frozen=True, slots=True)
 class ProfiledLaunch:
-    """One launch: the kernel's name as the profiler printed it, its shape, and values by metric name, in base units."""
+    """One launch: the kernel's name as the profiler printed it, its shape (None on a source page), values by metric
+    name, in base units, and of a source page the instructions by their offset in bytes."""
 
     kernel: str
-    grid: Dim3
-    block: Dim3
+    grid: Dim3 | None
+    block: Dim3 | None
     metrics: Mapping[str, float]
+    instructions: Mapping[int, ProfiledInstruction] = field(default_factory=dict)
 
 
 def read_profile(path: Path) -> tuple[ProfiledLaunch, ...]:
@@ -50,14 +54,24 @@ def read_profile(path: Path) -> tuple[ProfiledLaunch, ...]:
 
 
 def from_csv(text: str, name: str) -> Iterator[ProfiledLaunch]:
-    """The launches of a raw page; lines before the header (the profiler's own messages) are skipped."""
+    """The launches of a raw page or a source page; messages of the profiler in front of it are skipped."""
     try:
         rows = [row for row in csv.reader(text.splitlines(), strict=True) if row]
     except csv.Error as error:
         raise UsageError(f"{name} is not CSV: {error}", next_step=_EXPORT) from error
+    if source_page.is_source_page(rows):
+        try:
+            for title, instructions in source_page.sections(rows):
+                yield ProfiledLaunch(title, None, None, source_page.totals(instructions), instructions)
+        except ValueError as error:
+            raise UsageError(f"{name} is no source page: {error}", next_step=_EXPORT) from error
+        return
     start = next((n for n, row in enumerate(rows) if all(wanted in row for wanted in _NAMES)), None)
     if start is None:
-        raise UsageError(f"{name} has no header with {', '.join(_NAMES)}: not a raw page", next_step=_EXPORT)
+        raise UsageError(
+            f"{name} has no header with {', '.join(_NAMES)}: neither a raw page nor a source page of SASS",
+            next_step=_EXPORT,
+        )
     header = rows[start]
     if "Metric Name" in header:
         raise UsageError(f"{name} has a row a metric (the page `details`), not a row a launch", next_step=_EXPORT)
