@@ -22,15 +22,24 @@ neighbours; lanes of a bank are counted by adding rows of a table of unit vector
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from lanewise.emulator.ir import WARP, Emitter
+from lanewise.emulator.counting_banks import ATOMIC_LANES, WAVEFRONTS
+from lanewise.emulator.counting_parts import (
+    ATTRIBUTES,
+    INTRINSICS,
+    LANES,
+    PREVIOUS,
+    UNIT_ROWS,
+    ZEROS,
+    constant,
+    histogram,
+    octets_present,
+    sort,
+)
+from lanewise.emulator.ir import Emitter
 from lanewise.records import Pattern
 
 PATTERN_CODES = {1: Pattern.BROADCAST, 2: Pattern.CONTIGUOUS, 3: Pattern.STRIDED, 4: Pattern.SCATTERED}
-
-_LANES = range(WARP)
-_ATTRIBUTES = "noinline nounwind"
 
 
 def require(out: Emitter, name: str) -> None:
@@ -43,7 +52,7 @@ def require(out: Emitter, name: str) -> None:
         if used in _FUNCTIONS:
             require(out, used)
         else:
-            out.declare(_INTRINSICS[used])
+            out.declare(INTRINSICS[used])
 
 
 def definitions() -> dict[str, str]:
@@ -53,7 +62,7 @@ def definitions() -> dict[str, str]:
 
 def intrinsic_declaration(name: str) -> str:
     """The declaration of an LLVM intrinsic that the functions use."""
-    return _INTRINSICS[name]
+    return INTRINSICS[name]
 
 
 def unpack_pattern(packed: int) -> tuple[Pattern | None, int | None]:
@@ -64,131 +73,7 @@ def unpack_pattern(packed: int) -> tuple[Pattern | None, int | None]:
     return pattern, stride or None
 
 
-def _declare(returns: str, name: str, *arguments: str) -> tuple[str, str]:
-    return name, f"declare {returns} @{name}({', '.join(arguments)})"
-
-
-_INTRINSICS = dict(
-    (
-        _declare("i32", "llvm.ctpop.i32", "i32"),
-        _declare("i32", "llvm.cttz.i32", "i32", "i1"),
-        _declare("i32", "llvm.ctlz.i32", "i32", "i1"),
-        _declare("i64", "llvm.smin.i64", "i64", "i64"),
-        _declare("i64", "llvm.smax.i64", "i64", "i64"),
-        _declare("i64", "llvm.umin.i64", "i64", "i64"),
-        _declare("<32 x i8>", "llvm.umax.v32i8", "<32 x i8>", "<32 x i8>"),
-        _declare("i64", "llvm.vector.reduce.umin.v32i64", "<32 x i64>"),
-        *(
-            _declare(f"<32 x {t}>", f"llvm.u{which}.v32{t}", f"<32 x {t}>", f"<32 x {t}>")
-            for t in ("i16", "i32")
-            for which in ("min", "max")
-        ),
-    )
-)
-
-
-def _indices(values: Iterable[int]) -> str:
-    """A constant vector for the mask of a shufflevector."""
-    return "<" + ", ".join(f"i32 {value}" for value in values) + ">"
-
-
-def _constant(element: str, values: Iterable[int]) -> str:
-    return "<" + ", ".join(f"{element} {value}" for value in values) + ">"
-
-
-_PREVIOUS = f"<32 x i32> {_indices(max(lane - 1, 0) for lane in _LANES)}"
-_ZEROS = "<32 x i32> zeroinitializer"
-
-
-def _sort(element: str) -> str:
-    """A function that sorts 32 unsigned integers ascending: a bitonic network of 15 exchanges."""
-    vector = f"<32 x {element}>"
-    lines = [f"define internal {vector} @lw_sort_{element}({vector} %v0) {_ATTRIBUTES} {{"]
-    step = 0
-    for size in (2, 4, 8, 16, 32):
-        distance = size // 2
-        while distance:
-            a, b = f"%v{step}", f"%v{step + 1}"
-            partner = _indices(lane ^ distance for lane in _LANES)
-            # Shuffle indices below 32 pick the smaller of the two, from 32 on the larger.
-            chosen = _indices(lane if (lane & distance == 0) == (lane & size == 0) else lane + WARP for lane in _LANES)
-            lines += [
-                f"  %p{step} = shufflevector {vector} {a}, {vector} {a}, <32 x i32> {partner}",
-                f"  %a{step} = call {vector} @llvm.umin.v32{element}({vector} {a}, {vector} %p{step})",
-                f"  %b{step} = call {vector} @llvm.umax.v32{element}({vector} {a}, {vector} %p{step})",
-                f"  {b} = shufflevector {vector} %a{step}, {vector} %b{step}, <32 x i32> {chosen}",
-            ]
-            step += 1
-            distance //= 2
-    return "\n".join([*lines, f"  ret {vector} %v{step}", "}"])
-
-
-# Row b is the unit vector of bank b; row 32 is zero, for a lane that does not count.
-_UNIT_ROWS = ", ".join(
-    "[32 x i8] [" + ", ".join(f"i8 {int(column == row)}" for column in _LANES) + "]" for row in range(WARP + 1)
-)
-
-
-def _histogram() -> str:
-    """How often each of 32 slots occurs among 32 bytes; a byte of 32 does not count."""
-    lines = [
-        f"define internal <32 x i8> @lw_histogram(<32 x i8> %slots) {_ATTRIBUTES} {{",
-        "  %box = alloca [32 x i8], align 32",
-        "  store <32 x i8> %slots, ptr %box, align 32",
-    ]
-    sums: list[str] = []
-    for lane in _LANES:
-        lines += [
-            f"  %p{lane} = getelementptr i8, ptr %box, i64 {lane}",
-            f"  %s{lane} = load i8, ptr %p{lane}, align 1",
-            f"  %i{lane} = zext i8 %s{lane} to i64",
-            f"  %q{lane} = getelementptr [33 x [32 x i8]], ptr @lw_unit_rows, i64 0, i64 %i{lane}",
-            f"  %r{lane} = load <32 x i8>, ptr %q{lane}, align 32",
-        ]
-        sums.append(f"%r{lane}")
-        if lane >= 4:  # four running sums, so that additions do not wait for each other
-            lines.append(f"  %t{lane} = add <32 x i8> {sums[lane - 4]}, %r{lane}")
-            sums[lane] = f"%t{lane}"
-    lines += [
-        f"  %x = add <32 x i8> {sums[28]}, {sums[29]}",
-        f"  %y = add <32 x i8> {sums[30]}, {sums[31]}",
-        "  %z = add <32 x i8> %x, %y",
-        "  ret <32 x i8> %z",
-        "}",
-    ]
-    return "\n".join(lines)
-
-
-def _octet_maxima(source: str) -> str:
-    """Lines that leave in %q0..%q3 (i32) the largest byte of each eight of a <32 x i8>."""
-    lines = [f"  %m0 = bitcast <32 x i8> {source} to <4 x i64>"]
-    for step, shift in enumerate((32, 16, 8)):
-        lines += [
-            f"  %sh{step} = lshr <4 x i64> %m{step}, splat (i64 {shift})",
-            f"  %ba{step} = bitcast <4 x i64> %m{step} to <32 x i8>",
-            f"  %bb{step} = bitcast <4 x i64> %sh{step} to <32 x i8>",
-            f"  %bm{step} = call <32 x i8> @llvm.umax.v32i8(<32 x i8> %ba{step}, <32 x i8> %bb{step})",
-            f"  %m{step + 1} = bitcast <32 x i8> %bm{step} to <4 x i64>",
-        ]
-    for octet in range(4):
-        lines += [
-            f"  %e{octet} = extractelement <4 x i64> %m3, i32 {octet}",
-            f"  %l{octet} = and i64 %e{octet}, 255",
-            f"  %q{octet} = trunc i64 %l{octet} to i32",
-        ]
-    return "\n".join(lines)
-
-
-def _octets_present(mask: str) -> str:
-    """Lines that leave in %o0..%o3 (i1) whether each eight lanes of a mask has one that takes part."""
-    return "\n".join(
-        f"  %om{octet} = and i32 {mask}, {255 << 8 * octet if octet < 3 else -(1 << 24)}\n"
-        f"  %o{octet} = icmp ne i32 %om{octet}, 0"
-        for octet in range(4)
-    )
-
-
-_SECTORS = f"""define internal i32 @lw_sectors(<32 x i64> %a, i32 %mask, i32 %bytes) {_ATTRIBUTES} {{
+_SECTORS = f"""define internal i32 @lw_sectors(<32 x i64> %a, i32 %mask, i32 %bytes) {ATTRIBUTES} {{
   %box = alloca <32 x i64>, align 64
   %s = lshr <32 x i64> %a, splat (i64 5)
   %full = icmp eq i32 %mask, -1
@@ -208,9 +93,9 @@ fill:                                             ; lanes that are off repeat th
   %fs = load i64, ptr %fp, align 8
   %ls = load i64, ptr %lp, align 8
   %fs1 = insertelement <32 x i64> poison, i64 %fs, i32 0
-  %fsv = shufflevector <32 x i64> %fs1, <32 x i64> poison, {_ZEROS}
+  %fsv = shufflevector <32 x i64> %fs1, <32 x i64> poison, {ZEROS}
   %ls1 = insertelement <32 x i64> poison, i64 %ls, i32 0
-  %lsv = shufflevector <32 x i64> %ls1, <32 x i64> poison, {_ZEROS}
+  %lsv = shufflevector <32 x i64> %ls1, <32 x i64> poison, {ZEROS}
   %low = shl i32 -1, %first
   %lowv = bitcast i32 %low to <32 x i1>
   %on = bitcast i32 %mask to <32 x i1>
@@ -219,7 +104,7 @@ fill:                                             ; lanes that are off repeat th
   br label %common
 common:
   %v = phi <32 x i64> [ %s, %0 ], [ %filled, %fill ]
-  %base = shufflevector <32 x i64> %v, <32 x i64> poison, {_ZEROS}
+  %base = shufflevector <32 x i64> %v, <32 x i64> poison, {ZEROS}
   %d = sub <32 x i64> %v, %base
   %t = trunc <32 x i64> %d to <32 x i32>
   %back = sext <32 x i32> %t to <32 x i64>
@@ -228,7 +113,7 @@ common:
   %far = icmp ne i32 %lostm, 0
   br i1 %far, label %wide, label %near
 near:
-  %previous = shufflevector <32 x i32> %t, <32 x i32> poison, {_PREVIOUS}
+  %previous = shufflevector <32 x i32> %t, <32 x i32> poison, {PREVIOUS}
   %less = icmp slt <32 x i32> %t, %previous
   %more = icmp sgt <32 x i32> %t, %previous
   %lessm = bitcast <32 x i1> %less to i32
@@ -247,13 +132,13 @@ sort:                                             ; within 2 MiB of lane 0 16 bi
   br i1 %fits, label %sort16, label %sort32
 sort16:
   %sorted16 = call <32 x i16> @lw_sort_i16(<32 x i16> %short)
-  %before16 = shufflevector <32 x i16> %sorted16, <32 x i16> poison, {_PREVIOUS}
+  %before16 = shufflevector <32 x i16> %sorted16, <32 x i16> poison, {PREVIOUS}
   %differ16 = icmp ne <32 x i16> %sorted16, %before16
   %differm16 = bitcast <32 x i1> %differ16 to i32
   br label %count
 sort32:
   %sorted = call <32 x i32> @lw_sort_i32(<32 x i32> %t)
-  %before = shufflevector <32 x i32> %sorted, <32 x i32> poison, {_PREVIOUS}
+  %before = shufflevector <32 x i32> %sorted, <32 x i32> poison, {PREVIOUS}
   %differ = icmp ne <32 x i32> %sorted, %before
   %differm = bitcast <32 x i1> %differ to i32
   br label %count
@@ -272,7 +157,7 @@ strike:
   %xp = getelementptr i64, ptr %box, i32 %at
   %x = load i64, ptr %xp, align 8
   %x1 = insertelement <32 x i64> poison, i64 %x, i32 0
-  %xv = shufflevector <32 x i64> %x1, <32 x i64> poison, {_ZEROS}
+  %xv = shufflevector <32 x i64> %x1, <32 x i64> poison, {ZEROS}
   %other = icmp ne <32 x i64> %v, %xv
   %otherm = bitcast <32 x i1> %other to i32
   %rest = and i32 %left, %otherm
@@ -284,204 +169,7 @@ finish:
 }}"""
 
 
-_LANE_NUMBERS = _constant("i32", _LANES)
-_PAIRS_1 = f"<32 x i32> {_indices(lane ^ 1 for lane in _LANES)}"
-_PAIRS_2 = f"<32 x i32> {_indices(lane ^ 2 for lane in _LANES)}"
-
-_WAVEFRONTS = f"""define internal i32 @lw_wavefronts(<32 x i32> %a, i32 %mask, i32 %bytes, i1 %is_load) {_ATTRIBUTES} {{
-  %box = alloca <32 x i32>, align 64
-  %empty = icmp eq i32 %mask, 0
-  br i1 %empty, label %nothing, label %some
-nothing:
-  ret i32 0
-some:                                             ; units of a word, or of 8 or 16 bytes: `slots` of them fill the banks
-  %wide8 = icmp ugt i32 %bytes, 4
-  %wide16 = icmp ugt i32 %bytes, 8
-  %w8 = zext i1 %wide8 to i32
-  %w16 = zext i1 %wide16 to i32
-  %wider = add i32 %w8, %w16
-  %shift = add i32 %wider, 2
-  %slots = lshr i32 32, %wider
-  %merges = and i1 %wide8, %is_load
-  br i1 %merges, label %compare, label %phases
-compare:                                          ; do neighbouring phases of a load go as one?
-  %n1 = shufflevector <32 x i32> %a, <32 x i32> poison, {_PAIRS_1}
-  %n2 = shufflevector <32 x i32> %a, <32 x i32> poison, {_PAIRS_2}
-  %d1 = icmp ne <32 x i32> %a, %n1
-  %d2 = icmp ne <32 x i32> %a, %n2
-  %d1m = bitcast <32 x i1> %d1 to i32
-  %d2m = bitcast <32 x i1> %d2 to i32
-  %u1 = lshr i32 %mask, 1
-  %u1k = and i32 %u1, 1431655765
-  %v1 = shl i32 %mask, 1
-  %v1k = and i32 %v1, -1431655766
-  %u2 = lshr i32 %mask, 2
-  %u2k = and i32 %u2, 858993459
-  %v2 = shl i32 %mask, 2
-  %v2k = and i32 %v2, -858993460
-  %both1 = or i32 %u1k, %v1k                      ; lanes whose partner is on
-  %both2 = or i32 %u2k, %v2k
-  %bad1 = and i32 %d1m, %both1
-  %bad2 = and i32 %d2m, %both2
-  %on1 = and i32 %bad1, %mask
-  %on2 = and i32 %bad2, %mask
-  %ok1 = icmp eq i32 %on1, 0
-  %ok2 = icmp eq i32 %on2, 0
-  %ok = or i1 %ok1, %ok2
-  br label %phases
-phases:
-  %merged = phi i1 [ false, %some ], [ %ok, %compare ]
-  %merged32 = zext i1 %merged to i32
-  %pshift0 = sub i32 5, %wider
-  %pshift = add i32 %pshift0, %merged32           ; log2 of the lanes in a phase
-  %shift1 = insertelement <32 x i32> poison, i32 %shift, i32 0
-  %shiftv = shufflevector <32 x i32> %shift1, <32 x i32> poison, {_ZEROS}
-  %unit = lshr <32 x i32> %a, %shiftv
-  %pshift1 = insertelement <32 x i32> poison, i32 %pshift, i32 0
-  %pshiftv = shufflevector <32 x i32> %pshift1, <32 x i32> poison, {_ZEROS}
-  %phase = lshr <32 x i32> {_LANE_NUMBERS}, %pshiftv
-  %slots1 = insertelement <32 x i32> poison, i32 %slots, i32 0
-  %slotsv = shufflevector <32 x i32> %slots1, <32 x i32> poison, {_ZEROS}
-  %ahead = mul <32 x i32> %phase, %slotsv
-  %level = sub <32 x i32> %unit, %ahead           ; a contiguous access has the same units in every phase
-  store <32 x i32> %level, ptr %box, align 64
-  %first = call i32 @llvm.cttz.i32(i32 %mask, i1 true)
-  %fp = getelementptr i32, ptr %box, i32 %first
-  %fu = load i32, ptr %fp, align 4
-  %fu1 = insertelement <32 x i32> poison, i32 %fu, i32 0
-  %fuv = shufflevector <32 x i32> %fu1, <32 x i32> poison, {_ZEROS}
-  %over = sub <32 x i32> %level, %fuv
-  %row = xor <32 x i32> %level, %fuv
-  %overx = icmp uge <32 x i32> %over, %slotsv
-  %rowx = icmp uge <32 x i32> %row, %slotsv
-  %overm = bitcast <32 x i1> %overx to i32
-  %rowm = bitcast <32 x i1> %rowx to i32
-  %overon = and i32 %overm, %mask
-  %rowon = and i32 %rowm, %mask
-  %overok = icmp eq i32 %overon, 0
-  %rowok = icmp eq i32 %rowon, 0
-  %free = or i1 %overok, %rowok
-  br i1 %free, label %smooth, label %rough
-smooth:                                           ; no two words of a phase in one bank: a phase with lanes costs one
-{_octets_present("%mask")}
-  %z0 = zext i1 %o0 to i32
-  %z1 = zext i1 %o1 to i32
-  %z2 = zext i1 %o2 to i32
-  %z3 = zext i1 %o3 to i32
-  %h0 = or i32 %z0, %z1
-  %h1 = or i32 %z2, %z3
-  %z01 = add i32 %z0, %z1
-  %z23 = add i32 %z2, %z3
-  %eights = add i32 %z01, %z23
-  %halves = add i32 %h0, %h1
-  %is3 = icmp eq i32 %pshift, 3
-  %is4 = icmp eq i32 %pshift, 4
-  %few = select i1 %is4, i32 %halves, i32 1
-  %smoothn = select i1 %is3, i32 %eights, i32 %few
-  ret i32 %smoothn
-rough:                                            ; all lanes on one line, k units apart: gcd(k, slots) meet in a bank
-  %full = icmp eq i32 %mask, -1
-  %single = xor i1 %merged, true
-  %simple = and i1 %full, %single
-  br i1 %simple, label %line, label %keyed
-line:
-  %unit0 = shufflevector <32 x i32> %unit, <32 x i32> poison, {_ZEROS}
-  %rise = sub <32 x i32> %unit, %unit0
-  %step = shufflevector <32 x i32> %rise, <32 x i32> poison, <32 x i32> splat (i32 1)
-  %expected = mul <32 x i32> %step, {_LANE_NUMBERS}
-  %off_line = icmp ne <32 x i32> %rise, %expected
-  %off_linem = bitcast <32 x i1> %off_line to i32
-  %straight = icmp eq i32 %off_linem, 0
-  br i1 %straight, label %strided, label %keyed
-strided:
-  %k0 = extractelement <32 x i32> %rise, i32 1
-  %k1 = or i32 %k0, %slots
-  %k2 = sub i32 0, %k1
-  %ways = and i32 %k1, %k2                        ; the lowest set bit
-  %same = icmp eq i32 %k0, 0
-  %waysn = select i1 %same, i32 1, i32 %ways
-  %each = shl i32 %waysn, %wider                  ; in every phase
-  ret i32 %each
-keyed:                                            ; a key for each unit of a phase: phase, then unit, in 16 bits
-  %ubits = sub i32 18, %shift
-  %ubits1 = insertelement <32 x i32> poison, i32 %ubits, i32 0
-  %ubitsv = shufflevector <32 x i32> %ubits1, <32 x i32> poison, {_ZEROS}
-  %high = shl <32 x i32> %phase, %ubitsv
-  %key32 = or <32 x i32> %high, %unit
-  %key16 = trunc <32 x i32> %key32 to <32 x i16>
-  %on = bitcast i32 %mask to <32 x i1>
-  %keys = select <32 x i1> %on, <32 x i16> %key16, <32 x i16> splat (i16 -1)
-  %previous = shufflevector <32 x i16> %keys, <32 x i16> poison, {_PREVIOUS}
-  %less = icmp ult <32 x i16> %keys, %previous
-  %lessm = bitcast <32 x i1> %less to i32
-  %rising = icmp eq i32 %lessm, 0
-  br i1 %rising, label %count, label %sort
-sort:
-  %sorted = call <32 x i16> @lw_sort_i16(<32 x i16> %keys)
-  br label %count
-count:
-  %k = phi <32 x i16> [ %keys, %keyed ], [ %sorted, %sort ]
-  %before = shufflevector <32 x i16> %k, <32 x i16> poison, {_PREVIOUS}
-  %differ = icmp ne <32 x i16> %k, %before
-  %differm = bitcast <32 x i1> %differ to i32
-  %newm = or i32 %differm, 1
-  %new = bitcast i32 %newm to <32 x i1>
-  %real = icmp ne <32 x i16> %k, splat (i16 -1)
-  %counts = and <32 x i1> %new, %real
-  %kw = zext <32 x i16> %k to <32 x i32>
-  %kp = lshr <32 x i32> %kw, %ubitsv
-  %kb = mul <32 x i32> %kp, %slotsv
-  %slots_1 = sub i32 %slots, 1
-  %within1 = insertelement <32 x i32> poison, i32 %slots_1, i32 0
-  %withinv = shufflevector <32 x i32> %within1, <32 x i32> poison, {_ZEROS}
-  %ku = and <32 x i32> %kw, %withinv
-  %ks = add <32 x i32> %kb, %ku
-  %ks8 = trunc <32 x i32> %ks to <32 x i8>
-  %slot = select <32 x i1> %counts, <32 x i8> %ks8, <32 x i8> splat (i8 32)
-  %seen = call <32 x i8> @lw_histogram(<32 x i8> %slot)
-{_octet_maxima("%seen")}
-  %g01 = icmp ugt i32 %q0, %q1
-  %x01 = select i1 %g01, i32 %q0, i32 %q1
-  %g23 = icmp ugt i32 %q2, %q3
-  %x23 = select i1 %g23, i32 %q2, i32 %q3
-  %gx = icmp ugt i32 %x01, %x23
-  %one = select i1 %gx, i32 %x01, i32 %x23
-  %two = add i32 %x01, %x23
-  %q01 = add i32 %q0, %q1
-  %q23 = add i32 %q2, %q3
-  %four = add i32 %q01, %q23
-  %not1 = select i1 %wide16, i32 %four, i32 %two
-  %result = select i1 %wide8, i32 %not1, i32 %one
-  ret i32 %result
-}}"""
-
-
-_ATOMIC_LANES = f"""define internal i32 @lw_atomic_lanes(<32 x i32> %a, i32 %mask, i32 %bytes) {_ATTRIBUTES} {{
-  %wide = icmp ugt i32 %bytes, 4                  ; 8 bytes go by halves of the warp, over 16 pairs of banks
-  %word = lshr <32 x i32> %a, splat (i32 2)
-  %pair = lshr <32 x i32> %a, splat (i32 3)
-  %bank = and <32 x i32> %word, splat (i32 31)
-  %low = and <32 x i32> %pair, splat (i32 15)
-  %double = or <32 x i32> %low, {_constant("i32", (lane & 16 for lane in _LANES))}
-  %place = select i1 %wide, <32 x i32> %double, <32 x i32> %bank
-  %bank8 = trunc <32 x i32> %place to <32 x i8>
-  %on = bitcast i32 %mask to <32 x i1>
-  %slot = select <32 x i1> %on, <32 x i8> %bank8, <32 x i8> splat (i8 32)
-  %seen = call <32 x i8> @lw_histogram(<32 x i8> %slot)
-{_octet_maxima("%seen")}
-  %g01 = icmp ugt i32 %q0, %q1
-  %x01 = select i1 %g01, i32 %q0, i32 %q1
-  %g23 = icmp ugt i32 %q2, %q3
-  %x23 = select i1 %g23, i32 %q2, i32 %q3
-  %gx = icmp ugt i32 %x01, %x23
-  %most = select i1 %gx, i32 %x01, i32 %x23
-  %both = add i32 %x01, %x23
-  %lanes = select i1 %wide, i32 %both, i32 %most
-  ret i32 %lanes
-}}"""
-
-
-_LOCAL_SECTORS = f"""define internal i32 @lw_local_sectors(<32 x i32> %a, i32 %mask, i32 %bytes) {_ATTRIBUTES} {{
+_LOCAL_SECTORS = f"""define internal i32 @lw_local_sectors(<32 x i32> %a, i32 %mask, i32 %bytes) {ATTRIBUTES} {{
   %box = alloca <32 x i32>, align 64
   %empty = icmp eq i32 %mask, 0
   br i1 %empty, label %nothing, label %some
@@ -495,7 +183,7 @@ some:                                             ; an aligned access of n words
   %fp = getelementptr i32, ptr %box, i32 %first
   %fa = load i32, ptr %fp, align 4
   %fa1 = insertelement <32 x i32> poison, i32 %fa, i32 0
-  %fav = shufflevector <32 x i32> %fa1, <32 x i32> poison, {_ZEROS}
+  %fav = shufflevector <32 x i32> %fa1, <32 x i32> poison, {ZEROS}
   %on = bitcast i32 %mask to <32 x i1>
   %apart = xor <32 x i32> %a, %fav
   %far = icmp ugt <32 x i32> %apart, splat (i32 3)
@@ -505,7 +193,7 @@ some:                                             ; an aligned access of n words
   %unit = lshr <32 x i32> %a, splat (i32 2)
   br i1 %same, label %equal, label %mixed
 equal:
-{_octets_present("%mask")}
+{octets_present("%mask")}
   %z0 = zext i1 %o0 to i32
   %z1 = zext i1 %o1 to i32
   %z2 = zext i1 %o2 to i32
@@ -522,23 +210,23 @@ mixed:                                            ; key: the eight lanes of a se
   %low = icmp eq i32 %highon, 0
   br i1 %low, label %keys16, label %keys32
 keys16:                                           ; 13 bits for the word, and never all ones
-  %octet16 = shl <32 x i16> {_constant("i16", (lane // 8 for lane in _LANES))}, splat (i16 13)
+  %octet16 = shl <32 x i16> {constant("i16", (lane // 8 for lane in LANES))}, splat (i16 13)
   %unit16 = trunc <32 x i32> %unit to <32 x i16>
   %all16 = or <32 x i16> %octet16, %unit16
   %key16 = select <32 x i1> %on, <32 x i16> %all16, <32 x i16> splat (i16 -1)
   %sorted16 = call <32 x i16> @lw_sort_i16(<32 x i16> %key16)
-  %before16 = shufflevector <32 x i16> %sorted16, <32 x i16> poison, {_PREVIOUS}
+  %before16 = shufflevector <32 x i16> %sorted16, <32 x i16> poison, {PREVIOUS}
   %differ16 = icmp ne <32 x i16> %sorted16, %before16
   %real16 = icmp ne <32 x i16> %sorted16, splat (i16 -1)
   %differm16 = bitcast <32 x i1> %differ16 to i32
   %realm16 = bitcast <32 x i1> %real16 to i32
   br label %sum
 keys32:
-  %octet = shl <32 x i32> {_constant("i32", (lane // 8 for lane in _LANES))}, splat (i32 29)
+  %octet = shl <32 x i32> {constant("i32", (lane // 8 for lane in LANES))}, splat (i32 29)
   %all = or <32 x i32> %octet, %unit
   %keys = select <32 x i1> %on, <32 x i32> %all, <32 x i32> splat (i32 -1)
   %sorted = call <32 x i32> @lw_sort_i32(<32 x i32> %keys)
-  %before = shufflevector <32 x i32> %sorted, <32 x i32> poison, {_PREVIOUS}
+  %before = shufflevector <32 x i32> %sorted, <32 x i32> poison, {PREVIOUS}
   %differ = icmp ne <32 x i32> %sorted, %before
   %real = icmp ne <32 x i32> %sorted, splat (i32 -1)
   %differm = bitcast <32 x i1> %differ to i32
@@ -555,7 +243,7 @@ sum:
 }}"""
 
 
-_PATTERN = f"""define internal i64 @lw_pattern(<32 x i64> %a, i32 %mask, i32 %bytes) {_ATTRIBUTES} {{
+_PATTERN = f"""define internal i64 @lw_pattern(<32 x i64> %a, i32 %mask, i32 %bytes) {ATTRIBUTES} {{
   %box = alloca <32 x i64>, align 64
   %empty = icmp eq i32 %mask, 0
   br i1 %empty, label %nothing, label %some
@@ -588,14 +276,14 @@ divide:
 line:                                             ; do all lanes lie on the line through the first two?
   %step = phi i64 [ %rise, %several ], [ %quotient, %divide ]
   %fa1 = insertelement <32 x i64> poison, i64 %fa, i32 0
-  %fav = shufflevector <32 x i64> %fa1, <32 x i64> poison, {_ZEROS}
+  %fav = shufflevector <32 x i64> %fa1, <32 x i64> poison, {ZEROS}
   %d = sub <32 x i64> %a, %fav
   %first64 = zext i32 %first to i64
   %lane1 = insertelement <32 x i64> poison, i64 %first64, i32 0
-  %lanev = shufflevector <32 x i64> %lane1, <32 x i64> poison, {_ZEROS}
-  %away = sub <32 x i64> {_constant("i64", _LANES)}, %lanev
+  %lanev = shufflevector <32 x i64> %lane1, <32 x i64> poison, {ZEROS}
+  %away = sub <32 x i64> {constant("i64", LANES)}, %lanev
   %step1 = insertelement <32 x i64> poison, i64 %step, i32 0
-  %stepv = shufflevector <32 x i64> %step1, <32 x i64> poison, {_ZEROS}
+  %stepv = shufflevector <32 x i64> %step1, <32 x i64> poison, {ZEROS}
   %expected = mul <32 x i64> %stepv, %away
   %wrong = icmp ne <32 x i64> %d, %expected
   %wrongm = bitcast <32 x i1> %wrong to i32
@@ -636,7 +324,7 @@ take:
   %tp = getelementptr i64, ptr %box, i64 %at
   store i64 %least, ptr %tp, align 8
   %le1 = insertelement <32 x i64> poison, i64 %least, i32 0
-  %lev = shufflevector <32 x i64> %le1, <32 x i64> poison, {_ZEROS}
+  %lev = shufflevector <32 x i64> %le1, <32 x i64> poison, {ZEROS}
   %is = icmp eq <32 x i64> %e2, %lev
   %ism = bitcast <32 x i1> %is to i32
   %low1 = sub i32 0, %ism
@@ -648,10 +336,10 @@ take:
   br i1 %taken, label %runs, label %take
 runs:
   %o = load <32 x i64>, ptr %box, align 64
-  %before = shufflevector <32 x i64> %o, <32 x i64> poison, {_PREVIOUS}
+  %before = shufflevector <32 x i64> %o, <32 x i64> poison, {PREVIOUS}
   %gap = sub <32 x i64> %o, %before
   %width1 = insertelement <32 x i64> poison, i64 %width, i32 0
-  %widthv = shufflevector <32 x i64> %width1, <32 x i64> poison, {_ZEROS}
+  %widthv = shufflevector <32 x i64> %width1, <32 x i64> poison, {ZEROS}
   %hole = icmp ugt <32 x i64> %gap, %widthv
   %holes = bitcast <32 x i1> %hole to i32
   %whole = icmp eq i32 %holes, 0
@@ -691,7 +379,7 @@ spacing:                                          ; one distance between all dis
   %g0 = load i64, ptr %g0p, align 8
   %distance = sub i64 %g1, %g0
   %distance1 = insertelement <32 x i64> poison, i64 %distance, i32 0
-  %distancev = shufflevector <32 x i64> %distance1, <32 x i64> poison, {_ZEROS}
+  %distancev = shufflevector <32 x i64> %distance1, <32 x i64> poison, {ZEROS}
   %unlike = icmp ne <32 x i64> %gap, %distancev
   %apart = icmp ne <32 x i64> %gap, zeroinitializer
   %odd = and <32 x i1> %unlike, %apart
@@ -712,13 +400,13 @@ pack:
 
 
 _FUNCTIONS = {
-    "lw_unit_rows": f"@lw_unit_rows = internal constant [33 x [32 x i8]] [{_UNIT_ROWS}], align 32",
-    "lw_sort_i16": _sort("i16"),
-    "lw_sort_i32": _sort("i32"),
-    "lw_histogram": _histogram(),
+    "lw_unit_rows": f"@lw_unit_rows = internal constant [33 x [32 x i8]] [{UNIT_ROWS}], align 32",
+    "lw_sort_i16": sort("i16"),
+    "lw_sort_i32": sort("i32"),
+    "lw_histogram": histogram(),
     "lw_sectors": _SECTORS,
-    "lw_wavefronts": _WAVEFRONTS,
-    "lw_atomic_lanes": _ATOMIC_LANES,
+    "lw_wavefronts": WAVEFRONTS,
+    "lw_atomic_lanes": ATOMIC_LANES,
     "lw_local_sectors": _LOCAL_SECTORS,
     "lw_pattern": _PATTERN,
 }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lanewise.emulator.access import lane_vector
 from lanewise.emulator.kinds import special as kind_of
 from lanewise.emulator.layout import Launch, Warp
+from lanewise.emulator.moving import lane_vector
 from lanewise.emulator.quantity import Quantity, uniform, varying
 from lanewise.emulator.unit import RESERVED_SHARED_BYTES
 

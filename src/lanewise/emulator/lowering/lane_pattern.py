@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
-from lanewise.emulator.access import lane_vector
 from lanewise.emulator.counting import PATTERN_CODES
 from lanewise.emulator.kinds import Lanes, Tag
 from lanewise.emulator.layout import SITE_PATTERNS, SITE_SECTORS, SITE_STRIDE
+from lanewise.emulator.moving import lane_vector
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.unit import SiteInfo
 from lanewise.hardware import banks, coalescing

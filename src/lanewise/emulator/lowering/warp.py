@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
-from lanewise.emulator.access import lane_vector
 from lanewise.emulator.ir import Elementwise, Value
 from lanewise.emulator.kinds import UNIFORM, VARYING, Tag, constant
+from lanewise.emulator.moving import lane_vector
 from lanewise.emulator.quantity import Quantity
 from lanewise.ptx.syntax import TYPE_BITS, Instruction, Operand, PairOperand
 
