@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from lanewise.collect import launch_record
 from lanewise.cudart.backend import FunctionInfo, LaunchOutcome, LaunchRequest, ModuleImage
 from lanewise.cudart.codes import CudaError
 from lanewise.demangle import demangle
-from lanewise.emulator.compile import CodeCache
+from lanewise.emulator.compile import CodeCache, runtime_code
 from lanewise.emulator.engine import Engine, Launched
 from lanewise.emulator.launch import Limits
 from lanewise.emulator.layout import Fault
@@ -21,9 +22,12 @@ from lanewise.errors import LanewiseError, UnsupportedCode
 from lanewise.hardware.device import DeviceSpec
 from lanewise.ptx import parse
 from lanewise.records import Finding, KernelResources, LaunchRecord, Unsupported
+from lanewise.sass import listing
 from lanewise.sass.kernel import MachineKernel
+from lanewise.sass.listing import SassFunction
 from lanewise.sass.program import MachineProgram
 from lanewise.toolchain import cache, ptxas
+from lanewise.toolchain.ptxas import Assembled
 
 Progress = Callable[[int, int, str], None]
 Keep = Callable[[str, int], bool]  # (demangled kernel, launches of it kept before) -> is this one reported?
@@ -45,6 +49,8 @@ class LoadedProgram:
 
     program: Program
     texts: tuple[str, ...]
+    assembled: Future[Assembled]  # made while the program goes on, as is the listing
+    listed: Future[dict[str, SassFunction]]
     resources: dict[str, KernelResources] | None = None
     machine: MachineProgram | None = None
 
@@ -75,6 +81,8 @@ class EmulatedDevice:
         self._kept: dict[str, int] = {}
         self._progress = progress
         self._launches = 0
+        self._background = ThreadPoolExecutor(1)
+        self._shared_code_is_there = False
 
     @property
     def spec(self) -> DeviceSpec:
@@ -97,7 +105,11 @@ class EmulatedDevice:
                     module.variables[name] = replace(variable, managed=True)
             for path in module.files.values():
                 self._embed(path)
-        return LoadedProgram(self.engine.load(modules), tuple(image.ptx for image in images))
+        program = self.engine.load(modules)
+        texts = tuple(image.ptx for image in images)
+        assembled = self._background.submit(_assemble, texts, self._machine_arch(program))
+        listed = self._background.submit(lambda: listing.listing(assembled.result().cubin))
+        return LoadedProgram(program, texts, assembled, listed)
 
     def _embed(self, path: str) -> None:
         """Keep the text of a source file, so that a report needs no other file."""
@@ -116,12 +128,9 @@ class EmulatedDevice:
         if loaded.resources is None:
             loaded.resources = {}
             try:
-                if len(loaded.texts) == 1:
-                    made = ptxas.assemble(loaded.texts[0], arch=self._machine_arch(loaded))
-                else:
-                    made = ptxas.link(loaded.texts, arch=self._machine_arch(loaded))
+                made = loaded.assembled.result()
                 loaded.resources = made.resources
-                loaded.machine = MachineProgram(made.cubin, loaded.texts)
+                loaded.machine = MachineProgram(made.cubin, loaded.texts, loaded.listed.result)
             except LanewiseError as error:
                 self.notes[f"registers and occupancy are not known: {error.message}"] = None
         return loaded.resources.get(name)
@@ -138,9 +147,9 @@ class EmulatedDevice:
             self.notes[f"counts are of PTX, not of machine code: {error.message}"] = None
             return None
 
-    def _machine_arch(self, loaded: LoadedProgram) -> str:
+    def _machine_arch(self, program: Program) -> str:
         """Architecture-specific PTX ("sm_90a") fits only its own machine code."""
-        target = loaded.program.modules[0].target
+        target = program.modules[0].target
         return target if target[-1:] in ("a", "f") else self._arch
 
     def function(self, program: LoadedProgram, name: str) -> FunctionInfo | None:
@@ -190,6 +199,9 @@ class EmulatedDevice:
         """Run one launch and record it. Raises UnsupportedCode."""
         kernel = demangle(name)
         tell = None if self._progress is None else _Teller(self._progress, kernel)
+        if not self._shared_code_is_there:  # compile it while the machine code is listed
+            runtime_code(self.engine.store)
+            self._shared_code_is_there = True
         machine = self.machine(loaded, name)
         plan = NOTHING if machine is None else machine.plan
         launched = self.engine.launch(loaded.program, name, grid, block, dynamic_shared, params, tell, plan)
@@ -236,6 +248,11 @@ def _assertion(fault: Finding) -> bytes:
     place, _, condition = fault.message.partition(": assertion ")
     block, thread = (",".join(map(str, index)) for index in (fault.block, fault.thread))
     return f"{place}: block: [{block}], thread: [{thread}] Assertion {condition}.\n".encode()
+
+
+def _assemble(texts: tuple[str, ...], arch: str) -> Assembled:
+    """Machine code of one module, or of several that call each other."""
+    return ptxas.assemble(texts[0], arch=arch) if len(texts) == 1 else ptxas.link(texts, arch=arch)
 
 
 class _Teller:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from lanewise.emulator.program import Program
 from lanewise.emulator.unit import reachable
@@ -21,8 +22,11 @@ class MachineProgram:
     `texts` are the PTX of its modules, in the order of `Program.modules`, as they were assembled.
     """
 
-    def __init__(self, cubin: bytes, texts: Sequence[str]) -> None:
+    def __init__(
+        self, cubin: bytes, texts: Sequence[str], listed: Callable[[], dict[str, SassFunction]] | None = None
+    ) -> None:
         self._cubin = cubin
+        self._listed = listed or partial(listing.listing, cubin)
         self._texts = tuple(texts)
         self._sections: dict[str, SassFunction] | None = None
         self._suffixes: Mapping[int, str] = {}
@@ -35,7 +39,7 @@ class MachineProgram:
         """
         if name not in self._kernels:
             if self._sections is None:
-                self._sections = listing.listing(self._cubin)
+                self._sections = self._listed()
                 self._suffixes = suffixes(self._cubin, self._texts)
             section = _with_callees(name, self._sections)
             functions = [(program.module_of(f), f) for f in reachable(program, program.function(name))]
