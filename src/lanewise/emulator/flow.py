@@ -50,7 +50,6 @@ class FlowGraph:
     labels: dict[str, int]
     live_in: list[frozenset[str]] = field(default_factory=list)
     back_edges: set[tuple[int, int]] = field(default_factory=set)
-    loops: list[set[int]] = field(default_factory=list)
 
 
 def registers_in(operand: Operand) -> Iterable[str]:
@@ -164,7 +163,6 @@ def build(function: Function, uses: Uses, meetings: Set[int] = frozenset()) -> F
     graph = FlowGraph(blocks, {name: place[old] for name, old in labels.items() if old in place})
     graph.live_in = _liveness(blocks, uses)
     graph.back_edges = {(b.index, s) for b in blocks for s in b.successors if s <= b.index}
-    graph.loops = _natural_loops(graph)
     return graph
 
 
@@ -300,11 +298,6 @@ def _liveness(blocks: Sequence[BasicBlock], uses: Uses) -> list[frozenset[str]]:
             live[number] = new
             pending.extend(predecessors[number])
     return [frozenset(names[i] for i in range(len(names)) if mask >> i & 1) for mask in live]
-
-
-def _natural_loops(graph: FlowGraph) -> list[set[int]]:
-    """For each back edge the blocks from its target to its source: contiguous in the order by construction."""
-    return [set(range(target, source + 1)) for source, target in sorted(graph.back_edges)]
 
 
 class Waiting(NamedTuple):

@@ -112,9 +112,6 @@ def join(a: Kind | None, b: Kind | None) -> Kind | None:
     return a._replace(zeros=min(a.zeros, b.zeros), most=a.most if a.most == b.most else None)
 
 
-KindOf = Callable[[Operand], Kind | None]
-
-
 def constant(operand: Operand) -> int | None:
     """The value of a literal."""
     return operand.value if isinstance(operand, Integer) else None

@@ -354,13 +354,6 @@ def callees(program: Program, function: Function) -> list[Function]:
     return found
 
 
-def has_indirect_call(function: Function) -> bool:
-    return any(
-        isinstance(s, Instruction) and s.opcode == "call" and not any(isinstance(o, Symbol) for o in s.operands[:2])
-        for s in function.body
-    )
-
-
 def reachable(program: Program, kernel: Function) -> list[Function]:
     """The kernel and every function it may call, in a fixed order. An indirect call may reach any device function whose
     address is taken anywhere, variables included: all of them are taken in."""

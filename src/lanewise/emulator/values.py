@@ -225,10 +225,6 @@ class ValueTranslator:
     def vector(self, quantity: Quantity) -> str:
         return q.expand(self.out, quantity)
 
-    def scalar_value(self, quantity: Quantity) -> Value:
-        assert quantity.tag == Tag.UNIFORM
-        return Value(quantity.text, quantity.type)
-
     def mask(self, instruction: Instruction) -> str:
         """The lanes an instruction acts on: active, and its guard holds (i32 text)."""
         if instruction.guard is None:
