@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from lanewise.arguments import place
 from lanewise.cudart.backend import ModuleImage
 from lanewise.demangle import demangle
 from lanewise.device import EmulatedDevice, LoadedProgram
@@ -101,10 +102,10 @@ class Module:
 def _plain(demangled: str) -> str:
     """Without return type and parameters: `void k<4>(int*)` is `k<4>`."""
     depth = 0
-    for place, letter in enumerate(demangled):
+    for at, letter in enumerate(demangled):
         depth += (letter == "<") - (letter == ">")
         if letter == "(" and depth == 0:
-            demangled = demangled[:place]
+            demangled = demangled[:at]
             break
     return demangled.removeprefix("void ")
 
@@ -146,7 +147,9 @@ class Launcher:
     dynamic_shared: int
 
     def __call__(self, *arguments: Any) -> Record:
-        """Run. Arrays are copied to the device and back; scalars are packed by the parameter's type.
+        """Run. Arrays are copied to the device and back (views of one memory share it there too).
+
+        Scalars are packed by the parameter's type.
 
         Raises KernelFault where the launch fails as it would on the card, UnsupportedCode, UsageError for arguments
         or a configuration that do not fit.
@@ -168,15 +171,13 @@ class Launcher:
         if len(arguments) != len(params):
             raise UsageError(f"{demangle(self.kernel.symbol)} takes {len(params)} arguments, not {len(arguments)}")
         memory = device.memory
-        places: list[tuple[np.ndarray[Any, Any], int]] = []
+        places = place(memory, [a for a in arguments if isinstance(a, np.ndarray)])
+        addresses = iter(places.addresses)
         buffer = bytearray(max((p.offset + p.size for p in params), default=0))
         try:
             for param, argument in zip(params, arguments, strict=True):
                 if isinstance(argument, np.ndarray):
-                    allocation = memory.allocate(max(1, argument.nbytes), name=f"argument {len(places)}")
-                    places.append((argument, allocation.base))
-                    memory.write(allocation.base, np.ascontiguousarray(argument).tobytes())
-                    data = allocation.base.to_bytes(8, "little")
+                    data = next(addresses).to_bytes(8, "little")
                 else:
                     data = _pack(param, argument)
                 if len(data) != param.size:
@@ -188,13 +189,9 @@ class Launcher:
             launched, launch = device.run(
                 loaded, self.kernel.symbol, self.grid, self.block, self.dynamic_shared, bytes(buffer)
             )
-            for array, base in places:
-                if array.flags.writeable:
-                    raw = memory.read(base, array.nbytes)
-                    array[...] = np.frombuffer(raw, array.dtype).reshape(array.shape)
+            places.copy_back(memory)
         finally:
-            for _, base in places:
-                memory.free(base)
+            places.free(memory)
         record = Record(launch, self._result(launch), launched.output.decode(errors="replace"))
         if launched.fault is not None:
             raise KernelFault(launched.fault)
@@ -206,11 +203,12 @@ class Launcher:
             _plain(launch.kernel),
             device.spec.name,
             device.arch,
-            0,
+            None,
             (launch,),
             device.sources,
             launch.findings,
             notes=tuple(device.notes),
+            has_host=False,
         )
 
 

@@ -280,9 +280,10 @@ class RunResult:
     program: str
     device: str
     arch: str
-    exit_code: int | None  # the program's own; None when it did not start
+    exit_code: int | None  # the program's own; None when it did not start or there is no host program
     launches: tuple[LaunchRecord, ...]
     sources: dict[str, str]  # path as in the PTX -> text, embedded so that a report needs no other file
     findings: tuple[Finding, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
     notes: tuple[str, ...] = ()
+    has_host: bool = True  # False: launched from Python, no program of its own

@@ -138,10 +138,8 @@ def _findings(result: RunResult, width: int) -> list[Text]:
 def _ending(result: RunResult, folds: Sequence[Fold], width: int) -> list[Text]:
     kernels = len({fold.first.symbol for fold in folds})
     launches = text.plural(len(result.launches), "launch")
-    if folds:
-        summary = [f"{text.plural(kernels, 'kernel')}, {launches}; {_exit(result.exit_code)}."]
-    else:
-        summary = [f"No launch to report; {_exit(result.exit_code)}."]
+    done = f"{text.plural(kernels, 'kernel')}, {launches}" if folds else "No launch to report"
+    summary = [f"{done}; {_exit(result.exit_code)}." if result.has_host else f"{done}."]
     sentences = [*summary, *(f"note: {note}" for note in result.notes)]
     return [Text(line) for sentence in sentences for line in text.wrap(sentence, width, rest="  ")]
 
