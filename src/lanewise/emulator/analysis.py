@@ -65,6 +65,7 @@ class Analysis:
     keeps: list[frozenset[str]] = field(default_factory=list)  # per block: registers other lanes may need as they were
     parkable: set[int] = field(default_factory=set)
     spins: set[int] = field(default_factory=set)  # heads of loops that may wait for another thread
+    yields: set[int] = field(default_factory=set)  # those of them that may wait for another block, or poll memory
 
     def kind(self, operand: Operand) -> Kind | None:
         return operand_kind(operand, self.kinds.get, self.shape)
@@ -92,7 +93,8 @@ def _analyse(function: Function, shape: LaneShape, calls: Calls, meetings: Set[i
     """The same, with the exchanges that lanes may come to one after the other as synchronisation points."""
     graph = flow.build(function, written_and_read, meetings)
     result = Analysis(function, shape, graph)
-    result.spins = _spin_heads(graph, calls)
+    result.yields = _spin_heads(graph, calls, reads_of_others)
+    result.spins = result.yields | _spin_heads(graph, calls, waits_for_phase)
     result.parkable = {b.index for b in graph.blocks if b.is_sync} | result.spins
     written, read = (
         {name for block in graph.blocks for ins in block.instructions for name in written_and_read(ins)[part]}
@@ -195,6 +197,8 @@ def result_kind(instruction: Instruction, result: Analysis) -> Kind | None:
             return UNIFORM if mask is not None and mask.tag == Tag.UNIFORM else VARYING
         case "warp.activemask" | "barrier.barrier_red":
             return UNIFORM
+        case "mbarrier.wait":
+            return UNIFORM if uniform else VARYING
         case "warp.shfl":
             whole = constant(instruction.operands[3]) == 31
             if instruction.has("idx") and whole and all(k is not None and k.tag == Tag.UNIFORM for k in sources[1:]):
@@ -221,21 +225,27 @@ def reads_of_others(instruction: Instruction) -> bool:
     """Whether an instruction reads what another thread may be about to write."""
     if instruction.opcode == "ld":
         return not _WAITS.isdisjoint(instruction.modifiers)
-    return instruction.opcode in ("atom", "mbarrier")
+    return instruction.opcode == "atom"
 
 
-def _spin_heads(graph: FlowGraph, calls: Calls) -> set[int]:
-    """Heads of loops that leave on a value another thread may write: volatile, relaxed or acquire loads, atomics, calls
-    of functions with such. Values are followed through registers; local memory and parameters are taken as a whole."""
+def waits_for_phase(instruction: Instruction) -> bool:
+    """Whether an instruction waits at an mbarrier: it gives way to the other warps by itself."""
+    return instruction.opcode == "mbarrier" and instruction.has("test_wait", "try_wait")
+
+
+def _spin_heads(graph: FlowGraph, calls: Calls, polls: Callable[[Instruction], bool]) -> set[int]:
+    """Heads of loops that leave on a value another thread may write, which `polls` knows: volatile, relaxed or acquire
+    loads, atomics, calls of functions with such. Values are followed through registers; local memory and parameters are
+    taken as a whole."""
     heads: set[int] = set()
     for source, head in graph.back_edges:
         body = range(head, source + 1)
         instructions = [instruction for b in body for instruction in graph.blocks[b].instructions]
-        sleeps = any(i.opcode == "nanosleep" for i in instructions)
+        sleeps = any(i.opcode == "nanosleep" for i in instructions) and not any(map(waits_for_phase, instructions))
         in_memory = any(i.opcode == "call" and calls(i).reads_others for i in instructions)
         tainted: set[str] = set()
         for instruction in instructions:
-            if reads_of_others(instruction):
+            if polls(instruction):
                 tainted |= written_and_read(instruction)[0]
         if not tainted and not sleeps and not in_memory:
             continue

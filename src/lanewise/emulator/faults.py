@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath
 
 from lanewise.demangle import demangle
+from lanewise.emulator import mbarrier_faults
 from lanewise.emulator.compile import KernelInfo
-from lanewise.emulator.launch import Dim, FaultReport
+from lanewise.emulator.launch import Dim, FaultReport, PhaseWait
 from lanewise.emulator.layout import Fault
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.unit import PLACE_BASE
@@ -41,6 +43,8 @@ def finding(report: FaultReport, info: KernelInfo, kernel: str, block: Dim, memo
 
 
 def _place(report: FaultReport, info: KernelInfo) -> tuple[str, int, SourceLine | None] | None:
+    if report.phases:
+        return info.places[report.phases[0].place - PLACE_BASE]
     if report.waiting:  # the message names them all; the finding has the first
         return info.places[report.waiting[0][2] - PLACE_BASE]
     if report.site >= PLACE_BASE:
@@ -68,7 +72,11 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
             "if the kernel is meant to run this long, raise --max-instructions or --max-seconds",
         )
     if report.code == 0:
-        return _deadlock(report, info)
+        return _mbarrier_deadlock(report, info) if report.phases else _deadlock(report, info)
+    if report.code == Fault.MBARRIER:
+        return mbarrier_faults.words(report.size, report.addresses[lanes[0]])
+    if report.code == Fault.BARRIER:
+        return "barrier", f"there is no barrier {report.size}", (), "barriers of a block are numbered 0 to 15"
     if report.code == Fault.ASSERT:
         return "assert", report.message, (), None
     if report.code == Fault.TRAP:
@@ -88,30 +96,51 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
 
 
 def _deadlock(report: FaultReport, info: KernelInfo) -> Words:
-    together: dict[tuple[int, int], list[int]] = {}
-    for warp, barrier, place in report.waiting:
-        together.setdefault((barrier, place), []).append(warp)
-    evidence = tuple(
-        _waiting(warps, barrier, info.places[place - PLACE_BASE])
-        for (barrier, place), warps in sorted(together.items())
-    )
     return (
         "barrier",
         f"block {report.block} cannot go on: some threads wait at a barrier that the others never reach",
-        evidence,
+        _at_barriers(report, info),
         "every thread of the block that has not returned must reach the same barriers",
     )
 
 
-def _waiting(warps: list[int], barrier: int, place: tuple[str, int, SourceLine | None]) -> str:
-    """Which warps wait, at which barrier, on which line."""
+def _mbarrier_deadlock(report: FaultReport, info: KernelInfo) -> Words:
+    """Warps wait at mbarriers, some perhaps at barriers too, and nobody is left who could end their wait."""
+    together: dict[PhaseWait, list[int]] = {}
+    for phase in report.phases:
+        together.setdefault(replace(phase, warp=0), []).append(phase.warp)
+    evidence = tuple(
+        _waiting(warps, mbarrier_faults.waits_for(phase), info.places[phase.place - PLACE_BASE])
+        for phase, warps in sorted(together.items(), key=lambda item: item[1])
+    )
+    missing, next_step = mbarrier_faults.missing(report.phases[0].word)
+    return (
+        "barrier",
+        f"block {report.block} cannot go on: threads wait at an mbarrier for a phase that never ends: {missing}",
+        (*evidence, *_at_barriers(report, info)),
+        next_step,
+    )
+
+
+def _at_barriers(report: FaultReport, info: KernelInfo) -> tuple[str, ...]:
+    together: dict[tuple[int, int], list[int]] = {}
+    for warp, barrier, place in report.waiting:
+        together.setdefault((barrier, place), []).append(warp)
+    return tuple(
+        _waiting(warps, f"at barrier {barrier}", info.places[place - PLACE_BASE])
+        for (barrier, place), warps in sorted(together.items())
+    )
+
+
+def _waiting(warps: list[int], what: str, place: tuple[str, int, SourceLine | None]) -> str:
+    """Which warps wait, for what, on which line."""
     numbers = ", ".join(map(str, warps[:SHOWN_WARPS])) + (", ..." if len(warps) > SHOWN_WARPS else "")
     who = f"{len(warps)} warps wait" if len(warps) > 1 else "1 warp waits"
     _, ptx_line, source = place
     where = f"PTX line {ptx_line}"
     if source is not None:
         where = f"{PurePath(source.outermost.file).name}:{source.outermost.line}"
-    return f"{who} at barrier {barrier}, {where}: {numbers}"
+    return f"{who} {what}, {where}: {numbers}"
 
 
 _KINDS = {AccessKind.LOAD: "read", AccessKind.STORE: "write", AccessKind.ATOMIC: "atomic access"}

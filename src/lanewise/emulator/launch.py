@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import struct
@@ -42,6 +43,17 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class PhaseWait:
+    """A warp that waits at the mbarrier at an offset of shared memory for a phase of `parity`; what its word holds."""
+
+    warp: int
+    place: int  # see `KernelInfo.places`
+    offset: int
+    parity: int
+    word: int
+
+
+@dataclass(frozen=True, slots=True)
 class FaultReport:
     """Where and how a launch failed. `lanes` is a mask; `addresses` (one a lane): offsets in shared, local memory."""
 
@@ -54,6 +66,7 @@ class FaultReport:
     warp: int
     waiting: tuple[tuple[int, int, int], ...] = ()  # deadlock: (warp, barrier, number of the place, see KernelInfo)
     message: str = ""
+    phases: tuple[PhaseWait, ...] = ()  # deadlock: the warps that wait at mbarriers
 
 
 class ServiceFault(Exception):
@@ -372,6 +385,7 @@ def _report(worker: WorkerMemory, request: int) -> FaultReport:
         slot = f.get(Worker.CURSOR)
         block = Fields(worker.blocks[slot * worker.block_size : (slot + 1) * worker.block_size])
         waiting = []
+        phases = []
         where: Dim = (0, 0, 0)
         for number in range(worker.warps):
             start = Block.WARP_CONTEXTS + number * Warp.SIZE
@@ -379,7 +393,15 @@ def _report(worker: WorkerMemory, request: int) -> FaultReport:
             where = (warp.get32(Warp.CTAID_X), warp.get32(Warp.CTAID_Y), warp.get32(Warp.CTAID_Z))
             if warp.get32(Warp.STATUS) == Status.WAITING:
                 waiting.append((number, warp.get32(Warp.BARRIER), warp.get32(Warp.PLACE)))
-        return FaultReport(0, -1, 0, (), 0, where, waiting[0][0] if waiting else 0, tuple(waiting))
+            elif warp.get32(Warp.STATUS) == Status.PHASE:
+                address = warp.get(Warp.WAIT_WORD)
+                word = ctypes.c_uint64.from_address(address).value
+                parity = warp.get32(Warp.WAIT_STATE) & 1
+                phases.append(
+                    PhaseWait(number, warp.get32(Warp.PLACE), address - block.get(Block.SHARED), parity, word)
+                )
+        first = waiting[0][0] if waiting else phases[0].warp if phases else 0
+        return FaultReport(0, -1, 0, (), 0, where, first, tuple(waiting), phases=tuple(phases))
     warp, _ = worker.current()
     addresses = f.raw[Worker.FAULT_ADDRESSES : Worker.FAULT_ADDRESSES + 256].view(np.uint64)
     return FaultReport(

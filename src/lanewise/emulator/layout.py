@@ -33,7 +33,9 @@ class Warp:
     EXITED = 88  # i32: lanes that left by exit
     PLACE = 92  # i32: number of the barrier instruction waited at, see `unit.PLACE_BASE`
     CLOCK = 96  # i64: what clock registers read
-    SIZE = 128
+    WAIT_WORD = 104  # ptr: the mbarrier waited at
+    WAIT_STATE = 112  # i32: the top bits of its word (see `mbarriers`) while the phase waited for goes on
+    SIZE = 192
 
 
 class Block:
@@ -44,6 +46,7 @@ class Block:
     LIVE = 16  # i64: warps not finished
     LINEAR = 24  # i64: block index in launch order
     ACTIVE = 32  # i64: 1 while in progress
+    IDLE = 40  # i64: times in a row that all warps waited and those at mbarriers were told that nothing had come
     BARRIERS = 64  # 16 x {i32 arrived threads, i32 expected threads (0: all), i32 sum, i32 and, i32 or, i32 pad...}
     BARRIER_SIZE = 32
     WARP_CONTEXTS = BARRIERS + 16 * BARRIER_SIZE
@@ -110,6 +113,7 @@ class Status:
     WAITING = 1  # at a barrier
     DONE = 2
     YIELDED = 3  # spinning: let others run first
+    PHASE = 4  # at an mbarrier whose phase goes on
 
 
 class Request:
@@ -149,7 +153,20 @@ class Fault:
     BAD_CALL = 6
     SHARED_BOUNDS = 7
     LOCAL_BOUNDS = 8
-    BARRIER = 9
+    BARRIER = 9  # a barrier number that there cannot be: it stands in the place of the bytes
+    MBARRIER = 10  # see `MbarrierFault`, which stands in the place of the bytes
+
+
+class MbarrierFault:
+    """What is wrong with an operation on an mbarrier."""
+
+    OUTSIDE = 1
+    MISALIGNED = 2
+    INVALID = 3
+    COUNT = 4
+    ARRIVALS = 5
+    BYTES = 6
+    NO_COMPLETE = 7
 
 
 # Counters of one memory site, i64 each.
@@ -167,4 +184,5 @@ BLOCK_COUNTERS = 4
 STAGE_ARRIVED, STAGE_GROUPS = 2, 3
 
 FUEL = 1 << 16  # the most between two looks at the limits
+IDLE_LIMIT = 1 << 14  # times that a wait at an mbarrier may end without a phase ending anywhere in the block
 SPIN_TURNS = 32  # back edges of a spin loop before a warp lets the others run

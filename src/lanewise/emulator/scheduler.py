@@ -8,7 +8,19 @@ from __future__ import annotations
 
 import platform
 
-from lanewise.emulator.layout import BLOCK_COUNTERS, BLOCK_THREADS, Abort, Block, Launch, Request, Status, Warp, Worker
+from lanewise.emulator.layout import (
+    BLOCK_COUNTERS,
+    BLOCK_THREADS,
+    IDLE_LIMIT,
+    Abort,
+    Block,
+    Fault,
+    Launch,
+    Request,
+    Status,
+    Warp,
+    Worker,
+)
 
 _SWAP = {
     "x86_64": (
@@ -80,6 +92,12 @@ define internal void @lw_barrier(ptr %x, ptr %w, ptr %cnt, ptr %cache, ptr %shar
 entry:
   %bp = getelementptr i8, ptr %x, i64 {Warp.BLOCK}
   %blk = load ptr, ptr %bp
+  %exists = icmp ult i32 %id, 16
+  br i1 %exists, label %arrive, label %bad
+bad:
+  call void @lw_fault(ptr %x, ptr %w, i32 %place, i32 {Fault.BARRIER}, i32 %own, i32 %id)
+  unreachable
+arrive:
   %idm = and i32 %id, 15
   %id64 = zext i32 %idm to i64
   %off = mul i64 %id64, {Block.BARRIER_SIZE}
@@ -271,6 +289,8 @@ some:
   store ptr %w, ptr %acp
   %livp = getelementptr i8, ptr %blk, i64 {Block.LIVE}
   store i64 %nw, ptr %livp
+  %idlep = getelementptr i8, ptr %blk, i64 {Block.IDLE}
+  store i64 0, ptr %idlep
   %bars = getelementptr i8, ptr %blk, i64 {Block.BARRIERS}
   call void @llvm.memset.p0.i64(ptr %bars, i8 0, i64 {16 * Block.BARRIER_SIZE}, i1 false)
   %shp = load ptr, ptr %blk
@@ -404,6 +424,7 @@ entry:
   %main = getelementptr i8, ptr %w, i64 {Worker.MAIN_STACK}
   %reqp = getelementptr i8, ptr %w, i64 {Worker.REQUEST}
   %curp = getelementptr i8, ptr %w, i64 {Worker.CURRENT}
+  %idlep = getelementptr i8, ptr %blk, i64 {Block.IDLE}
   br label %round
 round:
   br label %warp
@@ -416,7 +437,21 @@ warp:
   %stp = getelementptr i8, ptr %x, i64 {Warp.STATUS}
   %st = load i32, ptr %stp
   switch i32 %st, label %after [ i32 {Status.READY}, label %go
-    i32 {Status.YIELDED}, label %go ]
+    i32 {Status.YIELDED}, label %go
+    i32 {Status.PHASE}, label %phase ]
+phase:
+  %wwp = getelementptr i8, ptr %x, i64 {Warp.WAIT_WORD}
+  %ww = load ptr, ptr %wwp
+  %word = load i64, ptr %ww
+  %top64 = lshr i64 %word, 61
+  %top = trunc i64 %top64 to i32
+  %wsp = getelementptr i8, ptr %x, i64 {Warp.WAIT_STATE}
+  %ws = load i32, ptr %wsp
+  %lasts = icmp eq i32 %top, %ws
+  br i1 %lasts, label %after, label %ends
+ends:
+  store i64 0, ptr %idlep
+  br label %go
 go:
   store i32 {Status.READY}, ptr %stp
   store i64 -1, ptr %reqp
@@ -435,14 +470,15 @@ done:
   %live = load i64, ptr %livp
   %live1 = add i64 %live, -1
   store i64 %live1, ptr %livp
+  store i64 0, ptr %idlep
   br label %after
 notdone:
   %isspin = icmp eq i32 %st2, {Status.YIELDED}
   %ismove = xor i1 %isspin, true
   br label %after
 after:
-  %mv = phi i1 [ false, %warp ], [ true, %done ], [ %ismove, %notdone ]
-  %sv = phi i1 [ false, %warp ], [ false, %done ], [ %isspin, %notdone ]
+  %mv = phi i1 [ false, %warp ], [ false, %phase ], [ true, %done ], [ %ismove, %notdone ]
+  %sv = phi i1 [ false, %warp ], [ false, %phase ], [ false, %done ], [ %isspin, %notdone ]
   %moved2 = or i1 %moved, %mv
   %spun2 = or i1 %spun, %sv
   %k1 = add i64 %k, 1
@@ -456,14 +492,60 @@ finished:
   ret i32 0
 check:
   %rel = call i1 @lw_release(ptr %blk)
+  br i1 %rel, label %released, label %looked
+released:
+  store i64 0, ptr %idlep
+  br label %looked
+looked:
   %prog = or i1 %rel, %moved2
   br i1 %spun2, label %spinning, label %still
 spinning:
+  br i1 %prog, label %turn, label %told
+told:
+  %tolds = call i1 @lw_time_out(ptr %blk)
+  br label %turn
+turn:
   ret i32 1
 still:
-  br i1 %prog, label %round, label %stuck
+  br i1 %prog, label %round, label %idle
+idle:
+  %idle0 = load i64, ptr %idlep
+  %idle1 = add i64 %idle0, 1
+  store i64 %idle1, ptr %idlep
+  %over = icmp ugt i64 %idle1, {IDLE_LIMIT}
+  br i1 %over, label %stuck, label %tell
+tell:
+  %some = call i1 @lw_time_out(ptr %blk)
+  br i1 %some, label %round, label %stuck
 stuck:
   ret i32 3
+}}
+; The wait of warps at mbarriers ends without success, as a card's does after a while. Returns whether there were any.
+define internal i1 @lw_time_out(ptr %blk) noinline nounwind {{
+entry:
+  %nwp = getelementptr i8, ptr %blk, i64 {Block.WARPS}
+  %nw = load i64, ptr %nwp
+  %x0 = getelementptr i8, ptr %blk, i64 {Block.WARP_CONTEXTS}
+  br label %warp
+warp:
+  %k = phi i64 [ 0, %entry ], [ %k1, %next ]
+  %any = phi i1 [ false, %entry ], [ %any2, %next ]
+  %ko = mul i64 %k, {Warp.SIZE}
+  %x = getelementptr i8, ptr %x0, i64 %ko
+  %stp = getelementptr i8, ptr %x, i64 {Warp.STATUS}
+  %st = load i32, ptr %stp
+  %waits = icmp eq i32 %st, {Status.PHASE}
+  br i1 %waits, label %wake, label %next
+wake:
+  store i32 {Status.READY}, ptr %stp
+  br label %next
+next:
+  %any2 = or i1 %any, %waits
+  %k1 = add i64 %k, 1
+  %more = icmp ult i64 %k1, %nw
+  br i1 %more, label %warp, label %out
+out:
+  ret i1 %any2
 }}
 define i64 @lw_run(ptr %w) nounwind {{
 entry:

@@ -103,7 +103,7 @@ class FunctionTranslator(BranchTranslator):
         out.line(f"store <2 x i64> {out.let(f'add <2 x i64> {old}, {pair}')}, ptr {pointer}, align 16")
         if any(target == block.index for _, target in self.analysis.graph.back_edges):
             self.burn_fuel()
-        if block.index in self.analysis.spins:
+        if block.index in self.analysis.yields:
             self.call_out("lw_yield")
         early = {id(g): g for g in self.groups.values() if g.early}.values()
         if sum(group.members for group in early) < 2:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import runtime
-from lanewise.emulator.analysis import Reach, reads_of_others
+from lanewise.emulator.analysis import Reach, reads_of_others, waits_for_phase
 from lanewise.emulator.flow import FlowGraph, exchanges, is_sync
 from lanewise.emulator.kinds import LaneShape
 from lanewise.emulator.layout import BLOCK_COUNTERS, Warp, Worker
@@ -118,7 +118,7 @@ class Unit:
         self.stack_bytes = max(STACK_BYTES, -(-(2 * sum(frames) + 2 * STACK_MARGIN) // 65536) * 65536)
         if self.recursive:
             self.stack_bytes = max(4 * STACK_BYTES, 4 * self.stack_bytes)
-        self.spins = any(translator.analysis.spins for translator in translators)
+        self.spins = any(translator.analysis.yields for translator in translators)
         self.site_base = len(self.blocks) * BLOCK_COUNTERS
         texts = [translator.translate() for translator in translators]
         kernel = self.llvm_name(self.kernel.name)
@@ -154,7 +154,7 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
         if id(function) not in self._reaches:
             own = [s for s in function.body if isinstance(s, Instruction)]
             self._reaches[id(function)] = Reach(
-                any(map(reads_of_others, own)),
+                any(reads_of_others(i) or waits_for_phase(i) for i in own),
                 any(is_sync(i) and not i.has("warp") for i in own),
                 any(exchanges(i) or (is_sync(i) and i.has("warp")) for i in own),
             )

@@ -9,7 +9,7 @@ operands, results first:
     u32, pred, ...  that type;  X|pred  a pair, of which the second may be missing;  X+pred  a whole pair
     V               T, or a vector of T where `.v2`, `.v4` or `.v8` is among the modifiers
     {}              a vector in braces: two or four equal parts of T;  {T}  any vector of T, of one even
-    []              an address;  &  a label, function or table
+    []              an address;  &  a label, function or table;  _  no result is taken
     POLICY          a cache policy: there exactly with `.L2::cache_hint`
     ...             anything from here on
 
@@ -105,13 +105,15 @@ class OperandPattern:
     """One operand of a form. `type` is a PTX type or one of the words at the top of this file."""
 
     type: str
-    kind: str  # value, pair (second optional), both (of a pair), vector, parts, maybe-vector, address, code
+    kind: str  # value, pair (second optional), both (of a pair), vector, parts, maybe-vector, address, code, sink
     optional: bool
 
     def fits(self, operand: Operand, instruction: Instruction, *, destination: bool) -> bool:
         modifiers = instruction.modifiers
         if self.kind == "address":
             return isinstance(operand, Address | TensorAddress)
+        if self.kind == "sink":
+            return isinstance(operand, Sink)
         if self.kind == "code":
             return isinstance(operand, Symbol | Register)
         if self.kind == "vector":
@@ -162,6 +164,8 @@ def _parse_operand(text: str) -> OperandPattern:
         return OperandPattern("u64", "address", optional)
     if text == "&":
         return OperandPattern("u64", "code", optional)
+    if text == "_":
+        return OperandPattern("b64", "sink", optional)
     if text == "{}":
         return OperandPattern("PART", "parts", optional)
     if text == "{T}":

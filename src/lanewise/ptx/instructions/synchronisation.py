@@ -9,7 +9,7 @@ from lanewise.ptx.instructions.spec import InstructionSpec, group
 _barrier = partial(group("Barriers and fences"), destinations=0)
 _atomic = group("Atomics and reductions")
 _warp = partial(group("Warp-level operations"), convergence="warp")
-_mbarrier = partial(group("Memory barriers (mbarrier)"), reason="mbarrier objects are not run yet")
+_mbarrier = group("Memory barriers (mbarrier)")
 _cluster = partial(group("Clusters and dependent grids"), destinations=0)
 
 _NO_CLUSTER = "clusters of blocks are not run yet"
@@ -44,7 +44,10 @@ def _atomics(start: str, operations: tuple[tuple[str, str], ...], operands: str)
     )
 
 
-_MBARRIER = "release|relaxed? cta|cluster? SHARED? b64"
+# Of mbarriers: those of the block itself, and the order that an operation makes, with its scope, or neither.
+_OWN = "shared|shared::cta?"
+_ARRIVAL = ("", "release|relaxed cta|cluster")
+_PHASE = ("", "acquire|relaxed cta|cluster")
 
 SPECS: tuple[InstructionSpec, ...] = (
     _warp(
@@ -201,55 +204,60 @@ SPECS: tuple[InstructionSpec, ...] = (
         "launch_dependents|wait :",
     ),
     _warp("elect.sync", "9.7.13.14", "Choose one lane", "warp.elect", ": b32+pred b32"),
-    _mbarrier("mbarrier.init", "9.7.13.15.9", "Make", None, "SHARED? b64 : [] u32", destinations=0),
-    _mbarrier("mbarrier.inval", "9.7.13.15.10", "End the use", None, "SHARED? b64 : []", destinations=0),
-    _mbarrier(
-        "mbarrier.expect_tx",
-        "9.7.13.15.11",
-        "Expect bytes",
-        None,
-        "relaxed? cta|cluster? SHARED? b64 : [] u32",
-        destinations=0,
+    _mbarrier("mbarrier.init", "9.7.13.15.9", "Make", "mbarrier.init", f"{_OWN} b64 : [] u32", destinations=0),
+    _mbarrier("mbarrier.inval", "9.7.13.15.10", "End the use", "mbarrier.inval", f"{_OWN} b64 : []", destinations=0),
+    *(
+        _mbarrier(
+            f"mbarrier.{name}",
+            section,
+            title,
+            f"mbarrier.{name}",
+            "SHARED? b64 : [] u32",
+            "relaxed cta|cluster SHARED? b64 : [] u32",
+            destinations=0,
+        )
+        for name, section, title in (
+            ("expect_tx", "9.7.13.15.11", "Expect bytes"),
+            ("complete_tx", "9.7.13.15.12", "Count bytes as arrived"),
+        )
     ),
-    _mbarrier(
-        "mbarrier.complete_tx",
-        "9.7.13.15.12",
-        "Count bytes as arrived",
-        None,
-        "relaxed? cta|cluster? SHARED? b64 : [] u32",
-        destinations=0,
-    ),
-    _mbarrier(
-        "mbarrier.arrive",
-        "9.7.13.15.13",
-        "Arrive",
-        None,
-        f"{_MBARRIER} : b64 [] u32?",
-        f"{_MBARRIER} : [] u32?",
-        f"expect_tx {_MBARRIER} : b64 [] u32",
-        f"noComplete {_MBARRIER} : b64 [] u32",
-    ),
-    _mbarrier(
-        "mbarrier.arrive_drop",
-        "9.7.13.15.14",
-        "Arrive for the last time",
-        None,
-        f"{_MBARRIER} : b64 [] u32?",
-        f"expect_tx {_MBARRIER} : b64 [] u32",
-        f"noComplete {_MBARRIER} : b64 [] u32",
+    *(
+        _mbarrier(
+            f"mbarrier.{name}",
+            section,
+            title,
+            "mbarrier.arrive",
+            *(f"{semantics} {_OWN} b64 : b64 [] u32?" for semantics in _ARRIVAL),
+            *(f"{semantics} shared::cluster b64 : _ [] u32?" for semantics in _ARRIVAL),
+            *(f"expect_tx {semantics} {_OWN} b64 : b64 [] u32" for semantics in _ARRIVAL),
+            *(f"expect_tx {semantics} shared::cluster b64 : _ [] u32" for semantics in _ARRIVAL),
+            f"noComplete {_OWN} b64 : b64 [] u32",
+            f"noComplete release cta {_OWN} b64 : b64 [] u32",
+        )
+        for name, section, title in (
+            ("arrive", "9.7.13.15.13", "Arrive"),
+            ("arrive_drop", "9.7.13.15.14", "Arrive for the last time"),
+        )
     ),
     *(
         _mbarrier(
             f"mbarrier.{name}",
             "9.7.13.15.16",
             title,
-            None,
-            f"acquire|relaxed? cta|cluster? shared|shared::cta? b64 : pred [] b64 {hint}",
-            f"parity acquire|relaxed? cta|cluster? shared|shared::cta? b64 : pred [] u32 {hint}",
+            "mbarrier.wait",
+            *(f"{semantics} {_OWN} b64 : pred [] b64 {hint}" for semantics in _PHASE),
+            *(f"parity {semantics} {_OWN} b64 : pred [] u32 {hint}" for semantics in _PHASE),
         )
         for name, title, hint in (("test_wait", "Ask whether it is complete", ""), ("try_wait", "Wait a while", "u32?"))
     ),
-    _mbarrier("mbarrier.pending_count", "9.7.13.15.17", "Pending arrivals of a state", None, "b64 : u32 b64"),
+    _mbarrier(
+        "mbarrier.pending_count",
+        "9.7.13.15.17",
+        "Pending arrivals of a state",
+        "mbarrier.pending_count",
+        "b64 : u32 b64",
+        elementwise=True,
+    ),
     _cluster(
         "clusterlaunchcontrol.try_cancel",
         "9.7.13.17",
