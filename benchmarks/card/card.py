@@ -12,6 +12,8 @@ from build import build_all, key
 from cuda.bindings import driver
 
 from lanewise.ladder import Plan
+from lanewise.ladder.catalog import TYPES
+from lanewise.ladder.plan import PlannedMap
 
 TORCH = {
     "u8": torch.uint8,
@@ -35,6 +37,38 @@ def done(result: tuple) -> object:
     if status != driver.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"{status.name}")
     return values[0] if values else None
+
+
+MAP_TYPES = {"f16": 6, "f32": 7, "f64": 8, "bf16": 9, "u8": 0, "u16": 1, "u32": 2, "i32": 3, "u64": 4, "i64": 5}
+_LIBRARY = ctypes.CDLL("libcuda.so.1")
+
+
+def tensor_map(entry: PlannedMap, address: int) -> ctypes.Array:
+    """The CUtensorMap of a planned map over the buffer at `address`: 128 bytes at a multiple of 64."""
+    whole = (ctypes.c_byte * 192)()
+    held = (ctypes.c_byte * 128).from_buffer(whole, -ctypes.addressof(whole) % 64)
+    rank = len(entry.extents)
+    size = TYPES[entry.type][1]
+    pitches = [size]
+    for extent in entry.extents[:-1]:
+        pitches.append(pitches[-1] * extent)
+    status = _LIBRARY.cuTensorMapEncodeTiled(
+        ctypes.byref(held),
+        MAP_TYPES[entry.type],
+        ctypes.c_uint32(rank),
+        ctypes.c_void_p(address),
+        (ctypes.c_uint64 * rank)(*entry.extents),
+        (ctypes.c_uint64 * rank)(*pitches[1:], 0),
+        (ctypes.c_uint32 * rank)(*entry.box),
+        (ctypes.c_uint32 * rank)(*[1] * rank),
+        0,  # not interleaved
+        {0: 0, 32: 1, 64: 2, 128: 3}[entry.swizzle],
+        2,  # L2 lines of 128 bytes are fetched
+        0,  # zeros outside
+    )
+    if status:
+        raise RuntimeError(f"cuTensorMapEncodeTiled: error {status} for {entry}")
+    return held
 
 
 class Kernels:
@@ -72,21 +106,27 @@ class Kernels:
             if buffer.zero == "once":
                 memory[buffer.name].zero_()
         cleared = [memory[buffer.name] for buffer in plan.buffers if buffer.zero == "each run" and buffer.count]
+        maps = {entry.name: tensor_map(entry, memory[entry.buffer].data_ptr()) for entry in plan.maps if plan.launches}
         calls = []
         for launch in plan.launches:
-            values, types = [], []
+            held = []
             for kind, value in launch.arguments:
-                values.append(memory[value].data_ptr() if kind == "buffer" else value)
-                types.append(ctypes.c_void_p if kind == "buffer" else C_TYPES[kind])
+                if kind == "map":
+                    held.append(maps[value])
+                elif kind == "buffer":
+                    held.append(ctypes.c_void_p(memory[value].data_ptr()))
+                else:
+                    held.append(C_TYPES[kind](value))
+            pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(argument) for argument in held))
             function = self.function(plan, launch.kernel, launch.shared_bytes)
-            calls.append((function, launch.grid, launch.block, launch.shared_bytes, (tuple(values), tuple(types))))
+            calls.append((function, launch.grid, launch.block, launch.shared_bytes, held, pointers))
 
         def run() -> None:
             stream = torch.cuda.current_stream().cuda_stream
             for tensor in cleared:
                 tensor.zero_()
-            for function, grid, block, shared, arguments in calls:
-                done(driver.cuLaunchKernel(function, *grid, *block, shared, stream, arguments, 0))
+            for function, grid, block, shared, _, pointers in calls:
+                done(driver.cuLaunchKernel(function, *grid, *block, shared, stream, ctypes.addressof(pointers), 0))
 
         run.memory = memory  # type: ignore[attr-defined]
         return run

@@ -29,6 +29,9 @@ TYPES: dict[str, tuple[str, int]] = {
     "f64": ("double", 8),
 }
 
+#: Types whose sums are kept in another type (the macro `Sum`).
+SUMS: dict[str, str] = {"f16": "float", "bf16": "float"}
+
 #: Before the name of a metric: counted from the machine code, which may have merged accesses, instead of from the PTX.
 MACHINE = "machine_"
 
@@ -57,8 +60,26 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorMap:
+    """What the bulk tensor copy engine needs to know of a matrix: CUtensorMap, a parameter of 128 bytes.
+
+    `extents` and `box` in elements, innermost dimension first; rows are dense. `swizzle`: bytes of a row of the box in
+    shared memory within which 16-byte pieces are exchanged (128), or 0.
+    """
+
+    name: str
+    buffer: str
+    extents: tuple[str, ...]
+    box: tuple[str, ...]
+    swizzle: int
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
-    """One kernel launch. A grid with an extent of 0 is not launched. `arguments`: a buffer's name, or "i32 rows"."""
+    """One kernel launch. A grid with an extent of 0 is not launched.
+
+    `arguments`: the name of a buffer or of a tensor map, or a value with its type ("i32 rows").
+    """
 
     kernel: str
     grid: tuple[str, ...]
@@ -111,8 +132,14 @@ class Rung:
     search: Mapping[str, tuple[int | str, ...]]  # values of the defines that a search on a card tries
     values: Mapping[str, str]
     scratch: tuple[Buffer, ...]
+    maps: tuple[TensorMap, ...]
     launches: tuple[Launch, ...]
     claim: Claim | None
+
+    @property
+    def element(self) -> str:
+        """The type it is shown and its claim is checked with."""
+        return "f32" if "f32" in self.types else self.types[0]
 
     def source(self) -> str:
         return (files("lanewise.ladder") / self.subject / self.file).read_text(encoding="utf-8")
@@ -124,6 +151,7 @@ class Subject:
     title: str
     about: str
     types: tuple[str, ...]
+    scales: tuple[str, ...]  # the sizes of a problem that one number sets
     problem: Mapping[str, int]
     buffers: tuple[Buffer, ...]
     rungs: tuple[Rung, ...]
@@ -163,13 +191,14 @@ def _take(table: dict[str, Any], where: str, required: str, optional: str = "") 
 
 
 def _subject(name: str, table: dict[str, Any]) -> Subject:
-    _take(table, name, "title about types problem buffer rung")
+    _take(table, name, "title about types scales problem buffer rung")
     types = tuple(table["types"])
     return Subject(
         name=name,
         title=table["title"],
         about=table["about"],
         types=types,
+        scales=tuple(table["scales"]),
         problem={size: int(value) for size, value in table["problem"].items()},
         buffers=tuple(_buffer(entry, name) for entry in table["buffer"]),
         rungs=tuple(_rung(entry, name, types) for entry in table["rung"]),
@@ -183,7 +212,9 @@ def _buffer(table: dict[str, Any], where: str) -> Buffer:
 
 def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
     where = f"{subject}/{table.get('name', '?')}"
-    _take(table, where, "name file title launch", "arch types needs fits defines choice search values scratch claim")
+    _take(
+        table, where, "name file title launch", "arch types needs fits defines choice search values scratch map claim"
+    )
     return Rung(
         subject=subject,
         name=table["name"],
@@ -198,6 +229,7 @@ def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
         search={name: tuple(tried) for name, tried in table.get("search", {}).items()},
         values=dict(table.get("values", {})),
         scratch=tuple(_buffer(entry, where) for entry in table.get("scratch", ())),
+        maps=tuple(_map(entry, where) for entry in table.get("map", ())),
         launches=tuple(_launch(entry, where) for entry in table["launch"]),
         claim=_claim(table["claim"], where) if "claim" in table else None,
     )
@@ -206,6 +238,17 @@ def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
 def _choice(table: dict[str, Any], where: str) -> Choice:
     _take(table, f"{where} choice", "when defines")
     return Choice(table["when"], {key: str(value) for key, value in table["defines"].items()})
+
+
+def _map(table: dict[str, Any], where: str) -> TensorMap:
+    _take(table, f"{where} map", "name buffer extents box", "swizzle")
+    return TensorMap(
+        name=table["name"],
+        buffer=table["buffer"],
+        extents=tuple(str(extent) for extent in table["extents"]),
+        box=tuple(str(extent) for extent in table["box"]),
+        swizzle=int(table.get("swizzle", 0)),
+    )
 
 
 def _launch(table: dict[str, Any], where: str) -> Launch:

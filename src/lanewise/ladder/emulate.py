@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from lanewise import api
+from lanewise.errors import UnsupportedCode
 from lanewise.ladder.catalog import MACHINE, METRICS
 from lanewise.ladder.plan import Plan, PlannedBuffer
-from lanewise.records import LaunchRecord
+from lanewise.records import LaunchRecord, RunResult
 from lanewise.request import DEFAULT_DEVICE
 
 #: numpy's types of the elements; bf16 is its bits.
@@ -37,7 +38,11 @@ class Outcome:
 
     outputs: dict[str, Array]
     counts: Mapping[str, int]
-    records: tuple[LaunchRecord, ...]
+    result: RunResult | None  # of all launches, for the reports; None where there is none
+
+    @property
+    def launches(self) -> tuple[LaunchRecord, ...]:
+        return self.result.launches if self.result else ()
 
 
 def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE) -> Outcome:
@@ -54,9 +59,13 @@ def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE
         if buffer.role == "output"
     }
     counts: Counter[str] = Counter(dict.fromkeys(METRICS, 0))
-    records: list[LaunchRecord] = []
+    records: list[api.Record] = []
     if not kernels:
-        return Outcome(outputs, counts, ())
+        return Outcome(outputs, counts, None)
+    if plan.maps:
+        raise UnsupportedCode(
+            f"ladder {plan.rung.subject}/{plan.rung.name}: tensor maps cannot be made for the emulated device yet", ()
+        )
     # The buffers live across the launches, and one launch may have the same buffer twice.
     memory = next(iter(kernels.values())).device.memory
     places: dict[str, int] = {}
@@ -70,14 +79,16 @@ def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE
                 for kind, value in launch.arguments
             ]
             call = kernels[launch.kernel][launch.grid, launch.block, launch.shared_bytes]
-            records.append(call(*arguments).launch)
-            counts.update(counted(records[-1]))
+            records.append(call(*arguments))
+            counts.update(counted(records[-1].launch))
         for name, array in outputs.items():
             array[...] = np.frombuffer(memory.read(places[name], array.nbytes), array.dtype)
     finally:
         for base in places.values():
             memory.free(base)
-    return Outcome(outputs, counts, tuple(records))
+    launches = tuple(record.launch for record in records)
+    name = f"{plan.rung.subject}/{plan.rung.name}"
+    return Outcome(outputs, counts, replace(records[-1].result, program=name, launches=launches))
 
 
 def _start(buffer: PlannedBuffer, inputs: Mapping[str, Array]) -> bytes:

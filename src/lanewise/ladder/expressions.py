@@ -31,11 +31,16 @@ def cdiv(dividend: int, divisor: int) -> int:
     return -(-dividend // divisor)
 
 
-_FUNCTIONS: dict[str, Callable[..., int]] = {"cdiv": cdiv, "gcd": math.gcd, "min": min, "max": max}
+def where(condition: int, then: int, otherwise: int) -> int:
+    """`then` where the condition is not 0."""
+    return then if condition else otherwise
+
+
+_FUNCTIONS: dict[str, Callable[..., int]] = {"cdiv": cdiv, "gcd": math.gcd, "min": min, "max": max, "where": where}
 
 
 def evaluate(expression: str, names: Mapping[str, int]) -> int:
-    """The value of an integer expression: + - * // %, comparisons (1 or 0), and/or, cdiv, gcd, min, max.
+    """The value of an integer expression: + - * // %, comparisons (1 or 0), and/or, cdiv, gcd, min, max, where.
 
     Raises UsageError for anything else, for an unknown name and for a division by zero.
     """

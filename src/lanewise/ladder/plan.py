@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lanewise.errors import UsageError
-from lanewise.ladder.catalog import TYPES, Buffer, Rung, Subject
+from lanewise.ladder.catalog import SUMS, TYPES, Buffer, Rung, Subject, TensorMap
 from lanewise.ladder.expressions import evaluate
 
 Extent = tuple[int, int, int]
@@ -28,8 +28,20 @@ class PlannedBuffer:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedMap:
+    """A tensor map over a buffer of `type`: extents and box in elements, innermost first; `swizzle` in bytes or 0."""
+
+    name: str
+    buffer: str
+    type: str
+    extents: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedLaunch:
-    """`arguments`: ("buffer", name) or (type, value)."""
+    """`arguments`: ("buffer", name), ("map", name) or (type, value)."""
 
     kernel: str
     grid: Extent
@@ -44,6 +56,7 @@ class Plan:
     element: str
     defines: Mapping[str, str]
     buffers: tuple[PlannedBuffer, ...]
+    maps: tuple[PlannedMap, ...]
     launches: tuple[PlannedLaunch, ...]
 
 
@@ -69,10 +82,11 @@ def resolve(
         takes = ", ".join(rung.types)
         raise UsageError(f"ladder {subject.name}/{rung.name}: elements of type {element}: it takes {takes}")
     names = {**subject.problem, **problem, "size": TYPES[element][1], "sms": sms}
+    names |= {f"is_{known}": int(known == element) for known in TYPES}
     for need in rung.needs:
         if not evaluate(need, names):
             raise UsageError(f"ladder {subject.name}/{rung.name}: needs {need}", next_step="take a lower rung")
-    defines: dict[str, str] = {"Element": TYPES[element][0]}
+    defines: dict[str, str] = {"Element": TYPES[element][0], "Sum": SUMS.get(element, TYPES[element][0])}
     for name, expression in {**rung.defines, **_choice(subject, rung, names), **(tried or {})}.items():
         names[name] = evaluate(str(expression), names)
         defines[name] = str(names[name])
@@ -83,15 +97,17 @@ def resolve(
     for name, expression in rung.values.items():
         names[name] = evaluate(expression, names)
     buffers = tuple(_buffer(buffer, element, names) for buffer in (*subject.buffers, *rung.scratch))
+    types = {buffer.name: buffer.type for buffer in buffers}
+    maps = tuple(_map(entry, types, names) for entry in rung.maps)
     launches = []
     for launch in rung.launches:
         grid = _extent(launch.grid, names)
         if 0 in grid:
             continue
-        arguments = tuple(_argument(text, buffers, names) for text in launch.arguments)
+        arguments = tuple(_argument(text, types, maps, names) for text in launch.arguments)
         block = _extent(launch.block, names)
         launches.append(PlannedLaunch(launch.kernel, grid, block, evaluate(launch.shared, names), arguments))
-    return Plan(rung, element, defines, buffers, tuple(launches))
+    return Plan(rung, element, defines, buffers, maps, tuple(launches))
 
 
 def _choice(subject: Subject, rung: Rung, names: Mapping[str, int]) -> Mapping[str, str]:
@@ -114,13 +130,23 @@ def _extent(expressions: tuple[str, ...], names: Mapping[str, int]) -> Extent:
     return x, y, z
 
 
-def _argument(text: str, buffers: tuple[PlannedBuffer, ...], names: Mapping[str, int]) -> tuple[str, str | int | float]:
-    """A buffer's name as it is, `i32 rows` and `f32 0.5` as a value of that type."""
+def _map(entry: TensorMap, types: Mapping[str, str], names: Mapping[str, int]) -> PlannedMap:
+    extents = tuple(evaluate(extent, names) for extent in entry.extents)
+    box = tuple(evaluate(extent, names) for extent in entry.box)
+    return PlannedMap(entry.name, entry.buffer, types[entry.buffer], extents, box, entry.swizzle)
+
+
+def _argument(
+    text: str, buffers: Mapping[str, str], maps: tuple[PlannedMap, ...], names: Mapping[str, int]
+) -> tuple[str, str | int | float]:
+    """A buffer's or a map's name as it is, `i32 rows` and `f32 0.5` as a value of that type."""
     kind, _, expression = text.partition(" ")
     if kind == "f32" and expression:
         return kind, float(expression)
     if expression:
         return kind, evaluate(expression, names)
-    if any(buffer.name == text for buffer in buffers):
+    if text in buffers:
         return "buffer", text
-    raise UsageError(f"ladder: argument {text!r} is no buffer; a value is written 'type expression'")
+    if any(entry.name == text for entry in maps):
+        return "map", text
+    raise UsageError(f"ladder: argument {text!r} is no buffer and no map; a value is written 'type expression'")

@@ -23,7 +23,7 @@ def inputs(subject: Subject, plan: Plan, problem: Problem, seed: int = 0) -> Inp
             continue
         if buffer.type == "bf16":
             made[buffer.name] = _to_bf16(rng.uniform(-1, 1, buffer.count))
-        elif buffer.type in ("f32", "f64"):
+        elif buffer.type in ("f16", "f32", "f64"):
             made[buffer.name] = rng.uniform(-1, 1, buffer.count).astype(NUMPY[buffer.type])
         elif subject.name == "histogram":
             made[buffer.name] = _keys(rng, buffer.count, {**subject.problem, **problem})
@@ -102,8 +102,12 @@ def _layernorm(element: str, sizes: Problem, made: Inputs) -> Array:
 
 
 def _gemm(element: str, sizes: Problem, made: Inputs) -> Array:
-    a = wide(element, made["a"]).reshape(sizes["m"], sizes["k"])
-    return (a @ wide(element, made["b"]).reshape(sizes["k"], sizes["n"])).ravel()
+    """i32 wraps as it does on the card."""
+    m, n, k = sizes["m"], sizes["n"], sizes["k"]
+    a, b = (made[name] if element == "i32" else wide(element, made[name]) for name in "ab")
+    of_a = a.reshape(k, m).T if sizes["a_columns"] else a.reshape(m, k)
+    of_b = b.reshape(n, k).T if sizes["b_columns"] else b.reshape(k, n)
+    return np.ravel(of_a @ of_b)
 
 
 def _steps(element: str, sizes: Problem, made: Inputs) -> Array:

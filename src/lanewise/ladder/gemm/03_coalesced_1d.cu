@@ -3,10 +3,10 @@
 // Changed: the block is TILE * TILE threads in a row; row and column are quotient and remainder of the thread number.
 // The access pattern, and with it every count of memory, is that of rung 2.
 extern "C" __global__ void
-gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict__ b, int m, int n, int k) {
+gemm(Element* __restrict__ c, const Element* __restrict__ a, const Element* __restrict__ b, int m, int n, int k) {
     int row = blockIdx.y * TILE + threadIdx.x / TILE, column = blockIdx.x * TILE + threadIdx.x % TILE;
     if (row >= m || column >= n) return;
-    float sum = 0.0f;
+    Sum sum = Element(0);
     for (int i = 0; i < k; i++) sum += a[size_t(row) * k + i] * b[size_t(i) * n + column];
     c[size_t(row) * n + column] = sum;
 }

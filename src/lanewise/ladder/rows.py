@@ -1,0 +1,149 @@
+"""What the ladder shows of a rung on a device: counts, occupancy, whether result and claim hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lanewise.errors import UnsupportedCode, UsageError
+from lanewise.hardware.device import DeviceSpec
+from lanewise.ladder import reference
+from lanewise.ladder.catalog import Claim, Rung, Subject
+from lanewise.ladder.emulate import Outcome, run
+from lanewise.ladder.plan import Plan, resolve
+from lanewise.records import LaunchRecord
+
+Sizes = tuple[tuple[str, int], ...]
+
+#: The largest ||out - reference|| / ||reference|| of a right result, by the output's type; integers are exact.
+TOLERANCE: Mapping[str, float] = {"f16": 1e-3, "bf16": 8e-3, "f32": 2e-6, "f64": 1e-14}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A change that a claim names: `factor` as claimed, `found` as counted (None where the rung before counts 0)."""
+
+    metric: str
+    factor: float
+    found: float | None
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A rung at one problem on one device.
+
+    `refused` says why it did not run (its needs, the device's capability, code that cannot be emulated); the fields
+    after it are then empty. `error` is the relative one against the float64 reference. Registers, shared bytes and
+    occupancy are those of the launch with the most PTX instructions.
+    """
+
+    rung: str
+    title: str
+    device: str
+    element: str
+    problem: Mapping[str, int]
+    refused: str | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    instructions: int | None = None  # of the machine code, by warps
+    registers: int | None = None
+    shared_bytes: int | None = None
+    occupancy: float | None = None
+    limited_by: tuple[str, ...] = ()
+    error: float | None = None
+    right: bool | None = None
+    claim: str | None = None
+    against: str | None = None
+    checked: tuple[Checked, ...] = ()
+
+    @property
+    def claim_holds(self) -> bool | None:
+        """None where nothing was checked."""
+        return all(change.holds for change in self.checked) if self.checked else None
+
+
+class Emulated:
+    """Runs rungs of one subject on one device, each once a problem."""
+
+    def __init__(self, subject: Subject, device: DeviceSpec) -> None:
+        self.subject = subject
+        self.device = device
+        self._known: dict[tuple[str, Sizes], tuple[Plan, Outcome, reference.Inputs]] = {}
+
+    def rows(self, problem: Mapping[str, int], rungs: Sequence[Rung] = ()) -> Iterator[Row]:
+        """A row for each rung (all where none are named), as they are run. UsageError for a size there is not."""
+        for rung in rungs or self.subject.rungs:
+            yield self.row(rung, problem)
+
+    def row(self, rung: Rung, problem: Mapping[str, int]) -> Row:
+        sizes = {**self.subject.problem, **problem}
+        head = (rung.name, rung.title, self.device.key, rung.element, sizes)
+        unknown = [name for name in problem if name not in self.subject.problem]
+        try:
+            plan, outcome, made = self.outcome(rung, sizes)
+        except UnsupportedCode as error:
+            return Row(*head, refused=error.message)
+        except UsageError as error:
+            if unknown:
+                raise
+            return Row(*head, refused=error.message)
+        expected = reference.expected(self.subject, plan.element, sizes, made)
+        output = next(buffer for buffer in plan.buffers if buffer.role == "output")
+        off = reference.error(reference.output(outcome.outputs, expected), expected, output.type)
+        main = max(outcome.launches, key=lambda launch: launch.ptx_instructions, default=None)
+        resources = main.resources if main else None
+        return Row(
+            *head,
+            counts=dict(outcome.counts),
+            instructions=_instructions(outcome.launches),
+            registers=resources.registers if resources else None,
+            shared_bytes=resources.static_shared_bytes + main.dynamic_shared_bytes if main and resources else None,
+            occupancy=main.occupancy.fraction if main and main.occupancy else None,
+            limited_by=main.occupancy.binding if main and main.occupancy else (),
+            error=off,
+            right=off <= TOLERANCE.get(output.type, 0.0),
+            claim=rung.claim.text if rung.claim else None,
+            against=rung.claim.against if rung.claim else None,
+            checked=self._check(rung, rung.claim) if rung.claim else (),
+        )
+
+    def outcome(self, rung: Rung, sizes: Mapping[str, int]) -> tuple[Plan, Outcome, reference.Inputs]:
+        """The plan, what its run gave, and its inputs. Raises as `resolve` and `emulate.run` do."""
+        key = (rung.name, tuple(sorted(sizes.items())))
+        if key not in self._known:
+            major, minor = self.device.compute_capability
+            if rung.arch > 10 * major + minor:
+                least = f"{rung.arch // 10}.{rung.arch % 10}"
+                raise UsageError(f"needs compute capability {least}; {self.device.name} has {major}.{minor}")
+            plan = resolve(self.subject, rung, rung.element, sizes, sms=self.device.values.sm_count)
+            made = reference.inputs(self.subject, plan, sizes)
+            self._known[key] = plan, run(plan, made, device=self.device.key), made
+        return self._known[key]
+
+    def _check(self, rung: Rung, claim: Claim) -> tuple[Checked, ...]:
+        """The claim's changes at its own sizes; nothing where the rung before cannot run here."""
+        sizes = {**self.subject.problem, **claim.problem}
+        try:
+            _, before, _ = self.outcome(self.subject.rung(claim.against), sizes)
+            _, after, _ = self.outcome(rung, sizes)
+        except (UnsupportedCode, UsageError):
+            return ()
+        return tuple(
+            checked(change.metric, change.factor, change.tolerance, before.counts, after.counts)
+            for change in claim.changes
+        )
+
+
+def checked(
+    metric: str, factor: float, tolerance: float, before: Mapping[str, int], after: Mapping[str, int]
+) -> Checked:
+    """A change against the counts: it holds within `tolerance` of the factor (relative, at least a millionth)."""
+    if before[metric] == 0:
+        return Checked(metric, factor, None, False)
+    found = after[metric] / before[metric]
+    return Checked(metric, factor, found, abs(found - factor) <= max(tolerance, 1e-6) * factor)
+
+
+def _instructions(launches: Sequence[LaunchRecord]) -> int | None:
+    known = [launch.instructions for launch in launches if launch.instructions is not None]
+    return sum(known) if len(known) == len(launches) else None
