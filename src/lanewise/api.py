@@ -249,7 +249,8 @@ def compile(
     emulated = EmulatedDevice(spec, memory=DeviceMemory(spec.values.memory_bytes), arch=arch, limits=limits)
     is_ptx = source.lstrip().startswith((".version", "//")) and ".version" in source
     text = source if is_ptx else nvrtc.compile_source(source, arch=emulated.arch, options=options, name=SOURCE_NAME)
-    loaded = emulated.load((ModuleImage(SOURCE_NAME, text),))
+    given = "" if is_ptx else nvrtc.assembler_options(options)
+    loaded = emulated.load((ModuleImage(SOURCE_NAME, text, given),))
     if not is_ptx:
         for path in loaded.program.modules[0].files.values():
             if path.endswith(SOURCE_NAME):

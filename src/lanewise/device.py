@@ -26,7 +26,7 @@ from lanewise.sass import listing
 from lanewise.sass.kernel import MachineKernel
 from lanewise.sass.listing import SassFunction
 from lanewise.sass.program import MachineProgram
-from lanewise.toolchain import cache, ptxas
+from lanewise.toolchain import cache, machine_code
 from lanewise.toolchain.ptxas import Assembled
 
 Progress = Callable[[int, int, str], None]
@@ -107,7 +107,8 @@ class EmulatedDevice:
                 self._embed(path)
         program = self.engine.load(modules)
         texts = tuple(image.ptx for image in images)
-        assembled = self._background.submit(_assemble, texts, self._machine_arch(program))
+        given = [(image.ptx, image.options) for image in images]
+        assembled = self._background.submit(machine_code.assemble, given, arch=self._machine_arch(program))
         listed = self._background.submit(lambda: listing.listing(assembled.result().cubin))
         return LoadedProgram(program, texts, assembled, listed)
 
@@ -248,11 +249,6 @@ def _assertion(fault: Finding) -> bytes:
     place, _, condition = fault.message.partition(": assertion ")
     block, thread = (",".join(map(str, index)) for index in (fault.block, fault.thread))
     return f"{place}: block: [{block}], thread: [{thread}] Assertion {condition}.\n".encode()
-
-
-def _assemble(texts: tuple[str, ...], arch: str) -> Assembled:
-    """Machine code of one module, or of several that call each other."""
-    return ptxas.assemble(texts[0], arch=arch) if len(texts) == 1 else ptxas.link(texts, arch=arch)
 
 
 class _Teller:

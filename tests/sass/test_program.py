@@ -46,8 +46,20 @@ def test_lines_of_linked_code_belong_to_their_module(texts: list[str]) -> None:
     assert kernel.blocks[load_access.block].function == call.calls
 
 
-def test_no_suffix_for_one_module(texts: list[str]) -> None:
+def test_a_suffix_only_where_code_was_linked(texts: list[str]) -> None:
     assert suffixes(ptxas.assemble(texts[0], arch="sm_90").cubin, texts[:1]) == {}
+    assert list(suffixes(ptxas.link(texts[:1], arch="sm_90").cubin, texts[:1])) == [0]
+
+
+def test_options_of_the_assembler_shape_the_machine_code() -> None:
+    source = "__global__ void k(float* a) { float s = 0; for (int i = 0; i < 64; i++) s += a[i * 32] * i; a[0] = s; }"
+    loads = []
+    for options in ([], ["-Xptxas", "-O0"]):
+        record = lanewise.compile(source, options=options)["k"][1, 32](np.zeros(2048, np.float32))
+        assert record.launch.instructions is not None
+        loads.append((record.launch.instructions, sum(a.requests for a in record.machine_accesses)))
+    assert loads[0][0] < loads[1][0]
+    assert loads[0][1] == loads[1][1] == 65
 
 
 def test_without_nvdisasm_the_error_names_the_wheel(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

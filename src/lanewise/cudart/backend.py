@@ -15,11 +15,11 @@ Dim3 = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ModuleImage:
-    """The code of one module for the device: PTX text, and the machine code made from it where the program has it."""
+    """The code of one module for the device: PTX text, and the assembler's options that it was compiled with."""
 
     name: str  # the source file's, as nvcc got it
     ptx: str
-    machine_code: bytes | None = None
+    options: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -358,8 +358,7 @@ def read_images(containers: Sequence[bytes], linked: bool, arch: Arch) -> tuple[
             if not found:
                 continue
             raise fatbin.no_ptx(found, arch)
-        code = fatbin.choose_machine_code(found, arch)
-        images.append(ModuleImage(ptx.name, ptx.text, code.data if code else None))
+        images.append(ModuleImage(ptx.name, ptx.text, ptx.options))
     return tuple(images), linked_code
 
 

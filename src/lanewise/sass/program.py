@@ -49,10 +49,10 @@ class MachineProgram:
 
 def suffixes(cubin: bytes, texts: Sequence[str]) -> dict[int, str]:
     """By module, the number that linked machine code appends to the name of the section that holds its PTX: found by
-    what the section holds. Empty where there is one module."""
-    if len(texts) == 1:
-        return {}
+    what the section holds. Empty where nothing was linked."""
     elf = Elf(cubin)
+    if not any(section.name.startswith(_PTX_SECTION + ".") for section in elf.sections):
+        return {}
     modules = [[line.strip() for line in text.encode().split(b"\n")] for text in texts]
     result: dict[int, str] = {}
     for section in elf.sections:

@@ -39,6 +39,19 @@ def compile_source(source: str, *, arch: str, options: Sequence[str] = (), name:
     return ptx
 
 
+def assembler_options(options: Sequence[str]) -> str:
+    """What ptxas has to be told of options for NVRTC, which stops at PTX: `-maxrregcount=32`, `--ptxas-options=-O1`."""
+    result = []
+    words = iter(options)
+    for word in words:
+        name, separator, value = word.partition("=")
+        if name in ("-maxrregcount", "--maxrregcount"):
+            result.append(f"-maxrregcount={value if separator else next(words, '')}")
+        elif name in ("-Xptxas", "--ptxas-options"):
+            result += (value if separator else next(words, "")).split(",")
+    return " ".join(result)
+
+
 def _reads_other_files(source: str, options: Sequence[str]) -> bool:
     """Whether headers other than the wheels' may be read: NVRTC does not say which, so nothing is cached then."""
     named = any(option.startswith(("-I", "--include-path", "-include", "--pre-include")) for option in options)

@@ -44,10 +44,14 @@ def assemble(ptx: str, *, arch: str, options: Sequence[str] = (), relocatable: b
     return _cached("ptxas", ptx, target, arguments)
 
 
-def link(ptx_modules: Sequence[str], *, arch: str, options: Sequence[str] = ()) -> Assembled:
-    """Machine code of several PTX modules that call each other, linked by nvlink. Errors as of `assemble`."""
+def link(ptx_modules: Sequence[str], *, arch: str, options: Sequence[Sequence[str]] = ()) -> Assembled:
+    """Machine code of PTX modules that call each other, linked by nvlink. `options` are of each module, where there are
+    any. Errors as of `assemble`."""
     target = architectures.parse(arch)
-    objects = [assemble(ptx, arch=arch, options=options, relocatable=True) for ptx in ptx_modules]
+    given = options or [()] * len(ptx_modules)
+    objects = [
+        assemble(ptx, arch=arch, options=own, relocatable=True) for ptx, own in zip(ptx_modules, given, strict=True)
+    ]
     key = cache.key_of(_version(), target.real, *(item.cubin for item in objects))
     spills = {symbol: item for each in objects for symbol, item in each.resources.items()}
     data = cache.default().get("nvlink", key)
