@@ -17,12 +17,12 @@ import numpy as np
 from lanewise.arguments import place
 from lanewise.cudart.backend import ModuleImage
 from lanewise.demangle import demangle
-from lanewise.device import EmulatedDevice, LoadedProgram
+from lanewise.device import EmulatedDevice, LoadedProgram, cluster_of
 from lanewise.emulator.launch import Dim, Limits
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.errors import KernelFault, UsageError
 from lanewise.hardware import device as devices
-from lanewise.hardware.launch import refuse
+from lanewise.hardware.launch import refuse, refuse_cluster
 from lanewise.ptx.syntax import TYPE_BITS
 from lanewise.records import Access, Finding, LaunchRecord, LineCounts, Param, RunResult
 from lanewise.report.json import to_json
@@ -112,7 +112,8 @@ def _plain(demangled: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel; index it with grid and block (and bytes of dynamic shared memory) to get something to call."""
+    """A kernel; index it with grid and block (then bytes of dynamic shared memory, then the blocks of a cluster) to get
+    something to call."""
 
     device: EmulatedDevice
     loaded: LoadedProgram
@@ -123,10 +124,11 @@ class Kernel:
         return self.loaded.program.function(self.symbol).params
 
     def __getitem__(self, configuration: tuple[Any, ...]) -> Launcher:
-        if not isinstance(configuration, tuple) or len(configuration) not in (2, 3):
-            raise UsageError("a launch needs [grid, block] or [grid, block, dynamic shared bytes]")
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+            raise UsageError("a launch needs [grid, block], [grid, block, dynamic shared bytes] or these and a cluster")
         grid, block = (_dim(extent) for extent in configuration[:2])
-        return Launcher(self, grid, block, int(configuration[2]) if len(configuration) == 3 else 0)
+        cluster = _dim(configuration[3]) if len(configuration) == 4 else None
+        return Launcher(self, grid, block, int(configuration[2]) if len(configuration) > 2 else 0, cluster)
 
 
 def _dim(extent: int | Sequence[int]) -> Dim:
@@ -145,6 +147,7 @@ class Launcher:
     grid: Dim
     block: Dim
     dynamic_shared: int
+    cluster: Dim | None = None
 
     def __call__(self, *arguments: Any) -> Record:
         """Run. Arrays are copied to the device and back (views of one memory share it there too).
@@ -165,6 +168,9 @@ class Launcher:
             dynamic_shared=self.dynamic_shared,
             dynamic_shared_allowed=self.dynamic_shared,
         )
+        cluster = self.cluster or cluster_of(loaded.program.function(self.kernel.symbol))
+        if why is None and cluster is not None:
+            why = refuse_cluster(device.spec, self.grid, cluster, non_portable=True)
         if why is not None:
             raise UsageError(f"{demangle(self.kernel.symbol)} cannot be launched: {why}")
         params = self.kernel.params
@@ -187,7 +193,7 @@ class Launcher:
                     )
                 buffer[param.offset : param.offset + param.size] = data
             launched, launch = device.run(
-                loaded, self.kernel.symbol, self.grid, self.block, self.dynamic_shared, bytes(buffer)
+                loaded, self.kernel.symbol, self.grid, self.block, self.dynamic_shared, bytes(buffer), cluster=cluster
             )
             places.copy_back(memory)
         finally:

@@ -21,6 +21,7 @@ from lanewise.emulator.program import Program
 from lanewise.errors import LanewiseError, UnsupportedCode
 from lanewise.hardware.device import DeviceSpec
 from lanewise.ptx import parse
+from lanewise.ptx.syntax import Function
 from lanewise.records import Finding, KernelResources, LaunchRecord, Unsupported
 from lanewise.sass import listing
 from lanewise.sass.kernel import MachineKernel
@@ -165,7 +166,9 @@ class EmulatedDevice:
             for extent in bound:
                 most *= extent
         made_for = int("".join(c for c in program.program.modules[0].target if c.isdigit()) or 0)
-        return FunctionInfo((program, name), name, function.params, found, most, made_for, made_for)
+        return FunctionInfo(
+            (program, name), name, function.params, found, most, made_for, made_for, cluster_of(function)
+        )
 
     def symbol(self, program: LoadedProgram, name: str) -> tuple[int, int] | None:
         for (module, variable), allocation in program.program.variables.items():
@@ -178,8 +181,9 @@ class EmulatedDevice:
         loaded, name = request.function.handle
         try:
             launched, record = self.run(
-                loaded, name, request.grid, request.block, request.dynamic_shared_bytes, request.params, request.stream
-            )
+                loaded, name, request.grid, request.block, request.dynamic_shared_bytes, request.params, request.stream,
+                request.cluster, request.cooperative,
+            )  # fmt: skip
         except UnsupportedCode as error:
             self._note_unsupported(error)
             return LaunchOutcome(CudaError.NOT_SUPPORTED)
@@ -196,8 +200,11 @@ class EmulatedDevice:
         dynamic_shared: int,
         params: bytes,
         stream: int = 0,
+        cluster: tuple[int, int, int] | None = None,
+        cooperative: bool = False,
     ) -> tuple[Launched, LaunchRecord]:
-        """Run one launch and record it. Raises UnsupportedCode."""
+        """Run one launch and record it. `cluster` None: as the kernel itself says. Raises UnsupportedCode."""
+        cluster = cluster or cluster_of(loaded.program.function(name))
         kernel = demangle(name)
         tell = None if self._progress is None else _Teller(self._progress, kernel)
         if not self._shared_code_is_there:  # compile it while the machine code is listed
@@ -205,7 +212,7 @@ class EmulatedDevice:
             self._shared_code_is_there = True
         machine = self.machine(loaded, name)
         plan = NOTHING if machine is None else machine.plan
-        launched = self.engine.launch(loaded.program, name, grid, block, dynamic_shared, params, tell, plan)
+        launched = self.engine.launch(loaded.program, name, grid, block, dynamic_shared, params, tell, plan, cluster, cooperative)
         if self._progress is not None:
             total = grid[0] * grid[1] * grid[2]
             self._progress(total, total, kernel)
@@ -240,6 +247,15 @@ class EmulatedDevice:
 
     def interrupt(self) -> None:
         self.engine.interrupt()
+
+
+def cluster_of(function: Function) -> tuple[int, int, int] | None:
+    """The cluster that a kernel is compiled for (`__cluster_dims__`); None where launches say it."""
+    sizes = function.directives.get("reqnctapercluster")
+    if not sizes:
+        return None
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
 
 
 def _assertion(fault: Finding) -> bytes:

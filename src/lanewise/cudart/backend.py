@@ -26,7 +26,8 @@ class ModuleImage:
 class FunctionInfo:
     """A kernel of a loaded program.
 
-    `handle` is the backend's own; `max_threads_per_block` is what `.maxntid` or `.reqntid` say, None without them.
+    `handle` is the backend's own; `max_threads_per_block` is what `.maxntid` or `.reqntid` say, None without them;
+    `cluster` is what `__cluster_dims__` says.
     """
 
     handle: Any
@@ -36,6 +37,7 @@ class FunctionInfo:
     max_threads_per_block: int | None = None
     ptx_version: int = 0  # 90 for PTX made for sm_90
     binary_version: int = 0
+    cluster: Dim3 | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import re
 
+from lanewise.emulator import clusters
 from lanewise.emulator.counting import PATTERN_CODES
 from lanewise.emulator.layout import (
+    CLUSTER_WINDOW_BYTES,
     LOCAL_WINDOW,
     SHARED_WINDOW,
     SITE_COUNTERS,
@@ -387,7 +389,7 @@ define internal <32 x i64> @lw_local_address(ptr %local, <32 x i32> %o) nounwind
 define internal <32 x i64> @lw_touch_generic(ptr %x, ptr %w, ptr %c, ptr %k, ptr %shared, <32 x i64> %a, i32 %m, i32 %bytes, i32 %site, i1 %load) noinline nounwind {{
 entry:
   %ds = sub <32 x i64> %a, splat (i64 {SHARED_WINDOW})
-  %iss = icmp ult <32 x i64> %ds, splat (i64 {WINDOW_BYTES})
+  %iss = icmp ult <32 x i64> %ds, splat (i64 {CLUSTER_WINDOW_BYTES})
   %sm0 = bitcast <32 x i1> %iss to i32
   %sm = and i32 %sm0, %m
   %dl = sub <32 x i64> %a, splat (i64 {LOCAL_WINDOW})
@@ -406,7 +408,7 @@ windows:
   %so = trunc <32 x i64> %ds to <32 x i32>
   %site1 = add i32 %site, 1
   %c1 = getelementptr i64, ptr %c, i64 {SITE_COUNTERS}
-  %hs = call <32 x i64> @lw_touch_shared(ptr %x, ptr %w, ptr %c1, ptr %shared, <32 x i32> %so, i32 %sm, i32 %bytes, i32 %site1, i1 %load)
+  %hs = call <32 x i64> @lw_touch_cluster(ptr %x, ptr %w, ptr %c1, ptr %shared, <32 x i32> %so, i32 %sm, i32 %bytes, i32 %site1, i1 %load)
   %lo = trunc <32 x i64> %dl to <32 x i32>
   %site2 = add i32 %site, 2
   %c2 = getelementptr i64, ptr %c, i64 {2 * SITE_COUNTERS}
@@ -419,13 +421,14 @@ windows:
 
 
 def _atomic_variants(text: str) -> str:
-    """`lw_touch_shared` and `lw_touch_generic` as atomics need them: shared memory serves one lane a bank at a time."""
+    """The `touch` functions as atomics need them: shared memory serves one lane a bank at a time."""
     functions = re.findall(r"^define internal [^@]*@(\w+)\(.*?^}\n", text, re.S | re.M)
     bodies = dict(zip(functions, _bodies(text), strict=True))
     result = ""
-    for name in ("lw_count_shared", "lw_touch_shared", "lw_touch_generic"):
+    names = ("lw_count_shared", "lw_touch_shared", "lw_touch_cluster", "lw_touch_generic")
+    for name in names:
         body = bodies[name]
-        for used in ("lw_count_shared", "lw_touch_shared", "lw_touch_generic"):
+        for used in names:
             body = body.replace(f"@{used}(", f"@{used}_atomic(")
         result += body.replace(
             "@lw_wavefronts(<32 x i32> %o, i32 %m, i32 %bytes, i1 %load)",
@@ -440,4 +443,5 @@ def _bodies(text: str) -> list[str]:
 
 def definitions() -> str:
     """Every helper that does not depend on an element type."""
-    return CHECKS + _atomic_variants(CHECKS)
+    text = CHECKS + clusters.definitions()
+    return text + _atomic_variants(text)

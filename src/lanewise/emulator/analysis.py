@@ -169,7 +169,7 @@ def result_kind(instruction: Instruction, result: Analysis) -> Kind | None:
     """The kind of what an instruction computes, apart from its guard."""
     spec = spec_of(instruction)
     sources = [result.kind(operand) for operand in instruction.operands[spec.destinations :]]
-    if spec.elementwise or spec.lowering in ("memory.cvta", "memory.mapa", "memory.isspacep"):
+    if spec.elementwise or spec.lowering in ("memory.cvta", "cluster.mapa", "memory.isspacep"):
         if instruction.opcode in ("addc", "subc", "madc"):
             sources.append(result.kinds.get(CARRY))
         return transfer(spec.lowering or "", instruction, sources)
@@ -188,8 +188,8 @@ def result_kind(instruction: Instruction, result: Analysis) -> Kind | None:
             address = instruction.operands[1]
             assert isinstance(address, Address)
             return UNIFORM if uniform and is_kernel_param(result.function, address) else VARYING
-        case "memory.getctarank":
-            return UNIFORM
+        case "cluster.getctarank":
+            return UNIFORM if uniform else VARYING
         case "warp.vote" | "warp.redux" | "warp.match":
             mask = sources[-1] if instruction.has("sync") else UNIFORM
             if instruction.opcode == "match" and instruction.has("any"):

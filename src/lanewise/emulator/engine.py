@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from lanewise.emulator.unit import reachable
 from lanewise.emulator.unsupported import unsupported
 from lanewise.errors import UnsupportedCode
 from lanewise.ptx.syntax import PtxModule
-from lanewise.records import Finding, Unsupported
+from lanewise.records import Allocation, Finding, Unsupported
 
 LOCAL_BYTES = 512 << 10  # CUDA C++ programming guide, compute capabilities: local memory of a thread
 PARAMETER_BYTES = 32764  # PTX ISA 9.x: the most that kernel parameters may take
@@ -49,6 +50,7 @@ class Engine:
         self._programs: list[Program] = []
         self._stop = threading.Event()
         self._params = memory.allocate(PARAMETER_BYTES + 4, kind="parameters", name="kernel parameters")
+        self._grid_workspace: Allocation | None = None
 
     def load(self, modules: Sequence[PtxModule]) -> Program:
         """Modules linked into one program, its variables placed and initialised."""
@@ -100,11 +102,14 @@ class Engine:
         params: bytes,
         progress: Progress | None = None,
         plan: CountingPlan = NOTHING,
+        cluster: Dim | None = None,
+        cooperative: bool = False,
     ) -> Launched:
-        """Run a kernel. A fault is reported, not raised."""
+        """Run a kernel. A fault is reported, not raised. `cluster`: blocks that run together, a divisor of the grid."""
         kernel = self.kernel(program, name, block, plan)
         self.memory.write(self._params.base, params)
         services = HostServices(self.memory)
+        workspace = self._workspace() if cooperative else 0
         outcome = run(
             kernel,
             self.memory,
@@ -116,6 +121,8 @@ class Engine:
             services,
             progress,
             self._stop,
+            cluster,
+            workspace,
         )
         self._stop.clear()
         fault = None
@@ -123,6 +130,13 @@ class Engine:
             fault = finding(outcome.fault, kernel.info, demangle(name), block, self.memory)
         code = outcome.fault.code if outcome.fault is not None else 0
         return Launched(kernel, outcome, fault, code, services.output())
+
+    def _workspace(self) -> int:
+        """Address of a fresh grid workspace: its size and the word that the blocks of a grid count on."""
+        if self._grid_workspace is None:
+            self._grid_workspace = self.memory.allocate(8, kind="parameters", name="grid workspace")
+        self.memory.write(self._grid_workspace.base, struct.pack("<II", 8, 0))
+        return self._grid_workspace.base
 
     def interrupt(self) -> None:
         """End the launch that is under way, soon. May be called from any thread."""

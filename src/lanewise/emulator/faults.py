@@ -9,7 +9,7 @@ from lanewise.demangle import demangle
 from lanewise.emulator import mbarrier_faults
 from lanewise.emulator.compile import KernelInfo
 from lanewise.emulator.launch import Dim, FaultReport, PhaseWait
-from lanewise.emulator.layout import Fault
+from lanewise.emulator.layout import BARRIER_OF_CLUSTER, RANK_SHIFT, Fault
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.unit import PLACE_BASE
 from lanewise.records import AccessKind, Allocation, Finding, Severity, SourceLine
@@ -92,7 +92,16 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
         )
     if report.code == Fault.BAD_CALL:
         return "call", "an indirect call went to something that is no device function", (), "check the function pointer"
+    if report.code in _CLUSTER_BARRIER:
+        return "barrier", _CLUSTER_BARRIER[report.code], (), _ARRIVE_THEN_WAIT
     return _access(report, info, lanes, memory)
+
+
+_CLUSTER_BARRIER = {
+    Fault.CLUSTER_ARRIVE: "a thread arrives at the cluster barrier again before it has waited (PTX ISA 9.7.13.3)",
+    Fault.CLUSTER_WAIT: "a thread waits at the cluster barrier without having arrived (PTX ISA 9.7.13.3)",
+}
+_ARRIVE_THEN_WAIT = "let every thread execute barrier.cluster.arrive and barrier.cluster.wait in turn"
 
 
 def _deadlock(report: FaultReport, info: KernelInfo) -> Words:
@@ -127,9 +136,13 @@ def _at_barriers(report: FaultReport, info: KernelInfo) -> tuple[str, ...]:
     for warp, barrier, place in report.waiting:
         together.setdefault((barrier, place), []).append(warp)
     return tuple(
-        _waiting(warps, f"at barrier {barrier}", info.places[place - PLACE_BASE])
+        _waiting(warps, f"at {_barrier(barrier)}", info.places[place - PLACE_BASE])
         for (barrier, place), warps in sorted(together.items())
     )
+
+
+def _barrier(number: int) -> str:
+    return "the barrier of the cluster" if number == BARRIER_OF_CLUSTER else f"barrier {number}"
 
 
 def _waiting(warps: list[int], what: str, place: tuple[str, int, SourceLine | None]) -> str:
@@ -161,12 +174,28 @@ def _access(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Dev
             (f"address {address:#x} is not a multiple of {report.size}",),
             f"the address of a {report.size}-byte access must be a multiple of {report.size}",
         )
+    if report.code == Fault.CLUSTER_RANK:
+        evidence = f"address {address:#x} belongs to rank {_rank(address)}"
+        step = "ranks go from 0 to the blocks of a cluster less 1"
+        return "bounds", f"{what} in the shared memory of a block that the cluster does not have", (evidence,), step
+    if report.code == Fault.CLUSTER_EXITED:
+        evidence = f"address {address:#x} belongs to rank {_rank(address)}, which has ended"
+        step = "let the blocks of a cluster wait for each other (cluster.sync()) after the last such access"
+        return "bounds", f"{what} in the shared memory of a block that has ended", (evidence,), step
     if report.code == Fault.SHARED_BOUNDS:
-        return "bounds", f"out-of-bounds {what} in shared memory{named}", (_shared_evidence(info, address),), None
+        where = "shared memory"
+        if (site.generic or "shared::cluster" in site.opcode) and _rank(address) >= 0:
+            where, address = f"the shared memory of rank {_rank(address)}", address & (1 << RANK_SHIFT) - 1
+        return "bounds", f"out-of-bounds {what} in {where}{named}", (_shared_evidence(info, address),), None
     if report.code == Fault.LOCAL_BOUNDS:
         evidence = f"byte {_signed(address)} of the stack frame"
         return "bounds", f"out-of-bounds {what} in local memory{named}", (evidence,), None
     return _global(report, lanes, what, memory, address)
+
+
+def _rank(address: int) -> int:
+    """The block that an address in shared::cluster belongs to; -1: the own one."""
+    return (address >> RANK_SHIFT & 0xFF) - 1
 
 
 def _signed(offset: int) -> int:

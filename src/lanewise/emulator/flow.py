@@ -83,8 +83,10 @@ def is_terminator(instruction: Instruction) -> bool:
 
 
 def is_sync(instruction: Instruction) -> bool:
-    """Whether lanes wait for other lanes or warps here: CTA barriers and bar.warp.sync."""
-    return instruction.opcode in ("bar", "barrier") and not instruction.has("cluster")
+    """Whether lanes wait for other lanes or warps here: barriers of a block, bar.warp.sync, barrier.cluster.wait."""
+    if instruction.has("cluster"):
+        return instruction.has("wait") and instruction.opcode == "barrier"
+    return instruction.opcode in ("bar", "barrier")
 
 
 def exchanges(instruction: Instruction) -> bool:

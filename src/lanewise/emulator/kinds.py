@@ -398,7 +398,6 @@ _RULES: dict[str, Callable[[Instruction, list[Kind]], Kind]] = {
     "convert.cvt": _cvt,
     "move.mov": _mov,
     "memory.cvta": _mov,
-    "memory.mapa": lambda instruction, kinds: kinds[0] if kinds[1].tag == Tag.UNIFORM else VARYING,
 }
 
 

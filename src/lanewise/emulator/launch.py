@@ -237,9 +237,16 @@ def run(
     service: Service,
     progress: Progress | None = None,
     stop: threading.Event | None = None,
+    cluster: Dim | None = None,
+    grid_workspace: int = 0,
 ) -> LaunchOutcome:
-    """Run every block of the grid. `params` is the address of the parameter buffer."""
+    """Run every block of the grid. `params` is the address of the parameter buffer; `cluster`, of which the grid is a
+    multiple, is how many blocks run together (None: the launch names no clusters); `grid_workspace` is the address of
+    what grid.sync() works with (0: the launch is not cooperative)."""
     info = kernel.info
+    cx, cy, cz = cluster or (1, 1, 1)
+    together = cx * cy * cz
+    clusters = (grid[0] // cx, grid[1] // cy, grid[2] // cz)
     total = grid[0] * grid[1] * grid[2]
     warps = -(-(block[0] * block[1] * block[2]) // 32)
     launch = Fields(_raw(Launch.SIZE))
@@ -248,7 +255,11 @@ def run(
     shared = info.static_shared + dynamic_shared
     sizes = np.array([b.instructions for b in info.blocks], np.uint64)
     for offset, value in (
-        (Launch.COUNT, total),
+        (Launch.COUNT, total // together),
+        (Launch.CLUSTER_X, cx), (Launch.CLUSTER_Y, cy), (Launch.CLUSTER_Z, cz),
+        (Launch.CLUSTERS_X, clusters[0]), (Launch.CLUSTERS_Y, clusters[1]), (Launch.CLUSTERS_Z, clusters[2]),
+        (Launch.GRID_WORKSPACE, grid_workspace),
+        (Launch.CLUSTER_BLOCKS, together), (Launch.CLUSTER_EXPLICIT, int(cluster is not None)),
         (Launch.GRID_X, grid[0]), (Launch.GRID_Y, grid[1]), (Launch.GRID_Z, grid[2]),
         (Launch.BLOCK_X, block[0]), (Launch.BLOCK_Y, block[1]), (Launch.BLOCK_Z, block[2]),
         (Launch.BOUNDS, _address(bounds)),
@@ -260,8 +271,9 @@ def run(
         (Launch.REFILL, max(1, min(FUEL, limits.instructions // LOOKS))),
     ):  # fmt: skip
         launch.set(offset, value)
-    count = max(1, min(limits.threads, total))
-    slots = min(total, MAX_SLOTS, max(1, STACK_MEMORY // (info.stack_bytes * warps))) if info.spins else 1
+    count = max(1, min(limits.threads, total // together))
+    most = min(total, MAX_SLOTS, max(1, STACK_MEMORY // (info.stack_bytes * warps))) if info.spins else 1
+    slots = max(1, most // together) * together
     workers = [WorkerMemory(kernel, launch, warps, slots, shared, info.local_bytes, params) for _ in range(count)]
     started = time.perf_counter()
     faults: list[FaultReport] = []

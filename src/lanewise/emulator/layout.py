@@ -9,6 +9,8 @@ from __future__ import annotations
 SHARED_WINDOW = 0x0000_1000_0000_0000
 LOCAL_WINDOW = 0x0000_1001_0000_0000
 WINDOW_BYTES = 1 << 24
+CLUSTER_WINDOW_BYTES = 1 << 32  # from SHARED_WINDOW: the block's own window, then one for each block of its cluster
+RANK_SHIFT = 24  # an address in shared::cluster: byte 3 is 0 in the block's own memory, else the rank of the block + 1
 FUNCTION_BASE = 0x0000_1002_0000_0000  # "addresses" of device functions: 16 bytes each, never memory
 
 LOCAL_GRANULE = 16  # bytes of one lane kept together in local memory; a granule of a warp is 512 bytes
@@ -35,6 +37,8 @@ class Warp:
     CLOCK = 96  # i64: what clock registers read
     WAIT_WORD = 104  # ptr: the mbarrier waited at
     WAIT_STATE = 112  # i32: the top bits of its word (see `mbarriers`) while the phase waited for goes on
+    CLUSTER_ARRIVED = 120  # i32: lanes that have arrived at the cluster barrier, while it is not complete
+    CLUSTER_PENDING = 124  # i32: lanes that have arrived there and not waited yet
     SIZE = 192
 
 
@@ -45,9 +49,13 @@ class Block:
     WARPS = 8  # i64: number of warps
     LIVE = 16  # i64: warps not finished
     LINEAR = 24  # i64: block index in launch order
-    ACTIVE = 32  # i64: 1 while in progress
-    IDLE = 40  # i64: times in a row that all warps waited and those at mbarriers were told that nothing had come
-    BARRIERS = 64  # 16 x {i32 arrived threads, i32 expected threads (0: all), i32 sum, i32 and, i32 or, i32 pad...}
+    ACTIVE = 32  # ptr: the Worker while in progress, else null
+    IDLE = 40  # i64, of the cluster's first block: times in a row that all warps of the cluster waited and those at
+    # mbarriers were told that nothing had come
+    CLUSTER = 48  # ptr: the cluster's first Block; they lie one after the other
+    RANK = 56  # i64: rank in the cluster
+    STILL = 64  # i64, of the cluster's first block: visits in a row in which no warp of the cluster ran
+    BARRIERS = 128  # 16 x {i32 arrived threads, i32 expected threads (0: all), i32 sum, i32 and, i32 or, i32 pad...}
     BARRIER_SIZE = 32
     WARP_CONTEXTS = BARRIERS + 16 * BARRIER_SIZE
     # warps follow at WARP_CONTEXTS
@@ -85,8 +93,8 @@ class Worker:
 class Launch:
     """Shared by all workers of a launch."""
 
-    NEXT = 0  # i64: next block, taken atomically
-    COUNT = 8  # i64: blocks
+    NEXT = 0  # i64: next cluster, taken atomically
+    COUNT = 8  # i64: clusters, or blocks where they have one
     GRID_X, GRID_Y, GRID_Z = 16, 24, 32  # i64
     BLOCK_X, BLOCK_Y, BLOCK_Z = 40, 48, 56  # i64
     ABORT = 64  # i64: not 0: stop at the next opportunity, see Abort
@@ -103,7 +111,15 @@ class Launch:
     SIZES = 160  # ptr: i64 instructions of each basic block
     SIZES_COUNT = 168  # i64: basic blocks
     REFILL = 176  # i64: fuel from one look to the next
-    SIZE = 192
+    CLUSTER_X, CLUSTER_Y, CLUSTER_Z = 184, 192, 200  # i64: blocks of a cluster
+    CLUSTERS_X, CLUSTERS_Y, CLUSTERS_Z = 208, 216, 224  # i64: clusters of the grid
+    CLUSTER_BLOCKS = 232  # i64
+    CLUSTER_EXPLICIT = 240  # i64: 1 where the launch or the kernel says what a cluster is
+    GRID_WORKSPACE = 248  # address of the words that grid.sync() works with; 0 where the launch is not cooperative
+    SIZE = 256
+
+
+BARRIER_OF_CLUSTER = 16  # Warp.BARRIER of a warp that waits for its cluster
 
 
 class Status:
@@ -155,6 +171,10 @@ class Fault:
     LOCAL_BOUNDS = 8
     BARRIER = 9  # a barrier number that there cannot be: it stands in the place of the bytes
     MBARRIER = 10  # see `MbarrierFault`, which stands in the place of the bytes
+    CLUSTER_RANK = 11
+    CLUSTER_EXITED = 12
+    CLUSTER_ARRIVE = 13
+    CLUSTER_WAIT = 14
 
 
 class MbarrierFault:

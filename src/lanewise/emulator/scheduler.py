@@ -242,7 +242,8 @@ again:
   call void @lw_ask(ptr %x, ptr %w, i64 {Request.FAULT})
   br label %again
 }}
-; Put the next block into slot %blk. Returns 0 when none is left.
+; Draw the next cluster (a block, where clusters have one) and put its blocks into the slots from %blk on. Returns 0 when
+; none is left.
 define internal i1 @lw_take(ptr %w, ptr %blk) noinline nounwind {{
 entry:
   %nwp = getelementptr i8, ptr %blk, i64 {Block.WARPS}
@@ -272,17 +273,68 @@ draw:
 none:
   ret i1 false
 some:
+  %gxp = getelementptr i8, ptr %l, i64 {Launch.CLUSTERS_X}
+  %gx = load i64, ptr %gxp
+  %gyp = getelementptr i8, ptr %l, i64 {Launch.CLUSTERS_Y}
+  %gy = load i64, ptr %gyp
+  %nx = urem i64 %i, %gx
+  %q = udiv i64 %i, %gx
+  %ny = urem i64 %q, %gy
+  %nz = udiv i64 %q, %gy
+  %dxp = getelementptr i8, ptr %l, i64 {Launch.CLUSTER_X}
+  %dx = load i64, ptr %dxp
+  %dyp = getelementptr i8, ptr %l, i64 {Launch.CLUSTER_Y}
+  %dy = load i64, ptr %dyp
+  %dzp = getelementptr i8, ptr %l, i64 {Launch.CLUSTER_Z}
+  %dz = load i64, ptr %dzp
+  %fx = mul i64 %nx, %dx
+  %fy = mul i64 %ny, %dy
+  %fz = mul i64 %nz, %dz
+  %cbp = getelementptr i8, ptr %l, i64 {Launch.CLUSTER_BLOCKS}
+  %cb = load i64, ptr %cbp
+  %bzp = getelementptr i8, ptr %w, i64 {Worker.BLOCK_SIZE}
+  %bz = load i64, ptr %bzp
+  br label %loop
+loop:
+  %r = phi i64 [ 0, %some ], [ %r1, %loop ]
+  %rx = urem i64 %r, %dx
+  %rq = udiv i64 %r, %dx
+  %ry = urem i64 %rq, %dy
+  %rz = udiv i64 %rq, %dy
+  %x = add i64 %fx, %rx
+  %y = add i64 %fy, %ry
+  %z = add i64 %fz, %rz
+  %o = mul i64 %r, %bz
+  %b = getelementptr i8, ptr %blk, i64 %o
+  call void @lw_fill(ptr %w, ptr %l, ptr %b, ptr %blk, i64 %r, i64 %x, i64 %y, i64 %z)
+  %r1 = add i64 %r, 1
+  %more = icmp ult i64 %r1, %cb
+  br i1 %more, label %loop, label %out
+out:
+  ret i1 true
+}}
+; Put the block at (%cx, %cy, %cz) of the grid, of rank %rank in its cluster, into slot %blk.
+define internal void @lw_fill(ptr %w, ptr %l, ptr %blk, ptr %first, i64 %rank, i64 %cx, i64 %cy, i64 %cz) noinline nounwind {{
+some:
+  %nwp = getelementptr i8, ptr %blk, i64 {Block.WARPS}
+  %nw = load i64, ptr %nwp
   %gxp = getelementptr i8, ptr %l, i64 {Launch.GRID_X}
   %gx = load i64, ptr %gxp
   %gyp = getelementptr i8, ptr %l, i64 {Launch.GRID_Y}
   %gy = load i64, ptr %gyp
-  %cx = urem i64 %i, %gx
-  %q = udiv i64 %i, %gx
-  %cy = urem i64 %q, %gy
-  %cz = udiv i64 %q, %gy
+  %i0 = mul i64 %cz, %gy
+  %i1 = add i64 %i0, %cy
+  %i2 = mul i64 %i1, %gx
+  %i = add i64 %i2, %cx
   %cx32 = trunc i64 %cx to i32
   %cy32 = trunc i64 %cy to i32
   %cz32 = trunc i64 %cz to i32
+  %clp = getelementptr i8, ptr %blk, i64 {Block.CLUSTER}
+  store ptr %first, ptr %clp
+  %rkp = getelementptr i8, ptr %blk, i64 {Block.RANK}
+  store i64 %rank, ptr %rkp
+  %sllp = getelementptr i8, ptr %blk, i64 {Block.STILL}
+  store i64 0, ptr %sllp
   %linp = getelementptr i8, ptr %blk, i64 {Block.LINEAR}
   store i64 %i, ptr %linp
   %acp = getelementptr i8, ptr %blk, i64 {Block.ACTIVE}
@@ -323,7 +375,7 @@ loop:
   %spn = getelementptr i8, ptr %x, i64 {Warp.SPIN}
   store <4 x i32> zeroinitializer, ptr %spn, align 4
   %clk = getelementptr i8, ptr %x, i64 {Warp.CLOCK}
-  store i64 0, ptr %clk
+  store <2 x i64> zeroinitializer, ptr %clk, align 8
   %stp = getelementptr i8, ptr %x, i64 {Warp.STATUS}
   store i32 {Status.READY}, ptr %stp
   %topp = getelementptr i8, ptr %x, i64 {Warp.STACK_TOP}
@@ -340,7 +392,7 @@ loop:
   %more = icmp ult i64 %k1, %nw
   br i1 %more, label %loop, label %out
 out:
-  ret i1 true
+  ret void
 }}
 ; Release every barrier of a block that is complete. Returns whether one was.
 define internal i1 @lw_release(ptr %blk) noinline nounwind {{
@@ -414,7 +466,8 @@ next:
 out:
   ret i1 %any2
 }}
-; Run the warps of one block until it is finished (0), only spins (1), asks the host (2), or all wait (3).
+; Run the warps of one block until it is finished (0), only spins (1), asks the host (2), or all wait: after some have
+; run (3), or none could (4).
 define internal i32 @lw_block(ptr %w, ptr %blk) noinline nounwind {{
 entry:
   %nwp = getelementptr i8, ptr %blk, i64 {Block.WARPS}
@@ -424,9 +477,14 @@ entry:
   %main = getelementptr i8, ptr %w, i64 {Worker.MAIN_STACK}
   %reqp = getelementptr i8, ptr %w, i64 {Worker.REQUEST}
   %curp = getelementptr i8, ptr %w, i64 {Worker.CURRENT}
-  %idlep = getelementptr i8, ptr %blk, i64 {Block.IDLE}
+  %fp = getelementptr i8, ptr %blk, i64 {Block.CLUSTER}
+  %f = load ptr, ptr %fp
+  %idlep = getelementptr i8, ptr %f, i64 {Block.IDLE}
+  %cluster = call i64 @lw_cluster_size(ptr %w)
+  %alone = icmp ule i64 %cluster, 1
   br label %round
 round:
+  %ran_before = phi i1 [ false, %entry ], [ true, %still ]
   br label %warp
 warp:
   %k = phi i64 [ 0, %round ], [ %k1, %after ]
@@ -509,6 +567,8 @@ turn:
 still:
   br i1 %prog, label %round, label %idle
 idle:
+  br i1 %alone, label %count, label %stuck
+count:
   %idle0 = load i64, ptr %idlep
   %idle1 = add i64 %idle0, 1
   store i64 %idle1, ptr %idlep
@@ -518,7 +578,8 @@ tell:
   %some = call i1 @lw_time_out(ptr %blk)
   br i1 %some, label %round, label %stuck
 stuck:
-  ret i32 3
+  %how = select i1 %ran_before, i32 3, i32 4
+  ret i32 %how
 }}
 ; The wait of warps at mbarriers ends without success, as a card's does after a while. Returns whether there were any.
 define internal i1 @lw_time_out(ptr %blk) noinline nounwind {{
@@ -576,6 +637,9 @@ take:
   %m = load i1, ptr %more
   br i1 %m, label %draw, label %empty
 draw:
+  %room = call i1 @lw_cluster_free(ptr %w, ptr %blk, i64 %s)
+  br i1 %room, label %drawn, label %empty
+drawn:
   %got = call i1 @lw_take(ptr %w, ptr %blk)
   store i1 %got, ptr %more
   br i1 %got, label %run, label %empty
@@ -590,10 +654,14 @@ finished:
 run:
   store i64 0, ptr %idle
   %r = call i32 @lw_block(ptr %w, ptr %blk)
-  switch i32 %r, label %stuck [ i32 0, label %again
-    i32 1, label %advance
+  switch i32 %r, label %waits [ i32 0, label %again
+    i32 1, label %spins
     i32 2, label %asks ]
+spins:
+  call void @lw_cluster_moved(ptr %blk)
+  br label %advance
 again:
+  call void @lw_cluster_moved(ptr %blk)
   store ptr null, ptr %acp
   %d = load i64, ptr %donep
   %d1 = add i64 %d, 1
@@ -607,6 +675,10 @@ advance:
 asks:
   %req = load i64, ptr %reqp
   ret i64 %req
+waits:
+  %none_ran = icmp eq i32 %r, 4
+  %may = call i1 @lw_cluster_waits(ptr %w, ptr %blk, i1 %none_ran)
+  br i1 %may, label %advance, label %stuck
 stuck:
   store i64 {Request.DEADLOCK}, ptr %reqp
   ret i64 {Request.DEADLOCK}

@@ -75,7 +75,7 @@ def _shared_address(instruction: Instruction) -> tuple[str, int, int, int] | Non
     """(base register, offset, bytes a lane, components) of an unguarded plain load or store of shared memory."""
     if instruction.opcode not in ("ld", "st") or instruction.guard is not None:
         return None
-    if not any(modifier.split("::")[0] == "shared" for modifier in instruction.modifiers):
+    if not instruction.has("shared", "shared::cta"):
         return None
     is_load = instruction.opcode == "ld"
     address = instruction.operands[1 if is_load else 0]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lanewise.emulator.kinds import special as kind_of
-from lanewise.emulator.layout import Launch, Warp
+from lanewise.emulator.layout import Block, Launch, Warp
 from lanewise.emulator.moving import lane_vector
 from lanewise.emulator.quantity import Quantity, uniform, varying
 from lanewise.emulator.unit import RESERVED_SHARED_BYTES
@@ -30,13 +30,18 @@ _LAUNCH_FIELDS = {
     "%dynamic_smem_size": Launch.DYNAMIC_SHARED,
     "%total_smem_size": Launch.SHARED_BYTES,
     "%aggr_smem_size": Launch.SHARED_BYTES,
-    "%nclusterid.x": Launch.GRID_X,
-    "%nclusterid.y": Launch.GRID_Y,
-    "%nclusterid.z": Launch.GRID_Z,
+    "%nclusterid.x": Launch.CLUSTERS_X,
+    "%nclusterid.y": Launch.CLUSTERS_Y,
+    "%nclusterid.z": Launch.CLUSTERS_Z,
+    "%cluster_nctaid.x": Launch.CLUSTER_X,
+    "%cluster_nctaid.y": Launch.CLUSTER_Y,
+    "%cluster_nctaid.z": Launch.CLUSTER_Z,
+    "%cluster_nctarank": Launch.CLUSTER_BLOCKS,
 }
-_CONSTANTS = {"%smid": 0, "%nsmid": 1, "%cluster_ctarank": 0, "%cluster_nctarank": 1, "%is_explicit_cluster": 0}
+_CONSTANTS = {"%smid": 0, "%nsmid": 1}
+_GRID_WORKSPACE = {"%envreg1": 32, "%envreg2": 0}  # halves of its address: what cooperative_groups reads
 _RESERVED = dict.fromkeys(("begin", "0", "1"), 0) | dict.fromkeys(("end", "cap"), RESERVED_SHARED_BYTES)
-_CLUSTER = {"clusterid": "%ctaid", "cluster_ctaid": 0, "cluster_nctaid": 1}
+_BY_CLUSTER = {"clusterid": "udiv", "cluster_ctaid": "urem"}  # what is done to %ctaid and %cluster_nctaid
 _LANE_MASKS: dict[str, Callable[[int], int]] = {
     "%lanemask_eq": lambda lane: 1 << lane,
     "%lanemask_lt": lambda lane: (1 << lane) - 1,
@@ -67,15 +72,23 @@ def read(t: ValueTranslator, name: str) -> Quantity:
     if name == "%gridid":
         return uniform(t.load_field(Launch.GRID_ID, "i64", "%launch"), "i64")
     if name in _CONSTANTS:
-        return uniform(str(_CONSTANTS[name]), "i1" if name == "%is_explicit_cluster" else "i32")
+        return uniform(str(_CONSTANTS[name]), "i32")
+    if name == "%cluster_ctarank":
+        return uniform(t.out.let(f"trunc i64 {t.load_field(Block.RANK, 'i64', _block(t))} to i32"), "i32")
+    if name == "%is_explicit_cluster":
+        flag = t.load_field(Launch.CLUSTER_EXPLICIT, "i64", "%launch")
+        return uniform(t.out.let(f"trunc i64 {flag} to i1"), "i1")
+    if name in _GRID_WORKSPACE:
+        address = t.load_field(Launch.GRID_WORKSPACE, "i64", "%launch")
+        return uniform(t.out.let(f"trunc i64 {t.out.let(f'lshr i64 {address}, {_GRID_WORKSPACE[name]}')} to i32"), "i32")
     if name.startswith("%reserved_smem_offset_"):
         return uniform(str(_RESERVED[name.rpartition("_")[2]]), "i32")
     family, _, axis = name[1:].partition(".")
     if axis == "w" or (family in ("tid", "ntid", "ctaid", "nctaid") and axis not in "xyz"):
         return uniform("0", "i32")
-    if family in _CLUSTER:
-        source = _CLUSTER[family]
-        return read(t, f"{source}.{axis}") if isinstance(source, str) else uniform(str(source), "i32")
+    if family in _BY_CLUSTER:
+        block, size = (read(t, f"%{source}.{axis}").text for source in ("ctaid", "cluster_nctaid"))
+        return uniform(t.out.let(f"{_BY_CLUSTER[family]} i32 {block}, {size}"), "i32")
     raise AssertionError(f"special register {name} passed the check for unsupported code")
 
 

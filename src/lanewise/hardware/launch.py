@@ -6,6 +6,9 @@ from lanewise.hardware.capability import Limits
 from lanewise.hardware.device import DeviceSpec
 from lanewise.hardware.occupancy import registers_checked_warps, registers_limit, registers_per_warp
 
+PORTABLE_CLUSTER = 8  # CUDA C++ programming guide, thread block clusters: blocks of a cluster on every device
+MAX_CLUSTER = 16  # with the non-portable size allowed, on compute capability 9.0
+
 
 def refuse(
     spec: DeviceSpec | Limits,
@@ -36,6 +39,33 @@ def refuse(
     return _registers(limits, threads, registers_per_thread) or _shared(
         limits, static_shared, dynamic_shared, dynamic_shared_allowed
     )
+
+
+def refuse_cluster(
+    spec: DeviceSpec | Limits, grid: tuple[int, int, int], cluster: tuple[int, int, int], *, non_portable: bool = False
+) -> str | None:
+    """Why blocks of the grid cannot run in clusters of this size, None where they can.
+
+    `non_portable` is what cudaFuncSetAttribute(cudaFuncAttributeNonPortableClusterSizeAllowed) granted.
+    """
+    limits = spec if isinstance(spec, Limits) else spec.limits
+    shape, size = " x ".join(map(str, cluster)), cluster[0] * cluster[1] * cluster[2]
+    if limits.compute_capability < (9, 0):
+        major, minor = limits.compute_capability
+        return f"compute capability {major}.{minor} < 9.0, the first that has clusters"
+    if size < 1:
+        return f"a cluster of {shape} blocks, and every dimension is at least 1"
+    for axis, blocks, together in zip("xyz", grid, cluster, strict=True):
+        if blocks % together:
+            return f"grid.{axis} = {blocks} is no multiple of cluster.{axis} = {together}"
+    if size > MAX_CLUSTER:
+        return f"{shape} = {size} blocks a cluster > {MAX_CLUSTER}, the most a cluster can have"
+    if size > PORTABLE_CLUSTER and not non_portable:
+        return (
+            f"{shape} = {size} blocks a cluster > {PORTABLE_CLUSTER}, the most without "
+            "cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1)"
+        )
+    return None
 
 
 def _registers(limits: Limits, threads: int, per_thread: int) -> str | None:

@@ -20,6 +20,7 @@ class SpecialRegister:
 
 _NO_EVENTS = "performance monitor counters have no meaning here"
 _NO_ENVIRONMENT = "driver-defined registers are not set here"
+_GRID = (1, 2)  # where cooperative_groups expects the workspace of grid.sync()
 
 _TABLE: tuple[SpecialRegister, ...] = (
     SpecialRegister("%tid", "u32", "10.1", "thread", vector=True),
@@ -49,7 +50,10 @@ _TABLE: tuple[SpecialRegister, ...] = (
     SpecialRegister("%clock64", "u64", "10.24", "warp"),
     *(SpecialRegister(f"%pm{i}", "u32", "10.25", "warp", reason=_NO_EVENTS) for i in range(8)),
     *(SpecialRegister(f"%pm{i}_64", "u64", "10.26", "warp", reason=_NO_EVENTS) for i in range(8)),
-    *(SpecialRegister(f"%envreg{i}", "b32", "10.27", "grid", reason=_NO_ENVIRONMENT) for i in range(32)),
+    *(
+        SpecialRegister(f"%envreg{i}", "b32", "10.27", "grid", reason=None if i in _GRID else _NO_ENVIRONMENT)
+        for i in range(32)
+    ),
     SpecialRegister("%globaltimer", "u64", "10.28", "warp"),
     SpecialRegister("%globaltimer_lo", "u32", "10.28", "warp"),
     SpecialRegister("%globaltimer_hi", "u32", "10.28", "warp"),

@@ -1,6 +1,6 @@
 """Atomics: atom and red of every space, type and scope (PTX ISA 9.7.13.5, 9.7.13.6).
 
-Lanes go one after the other, lowest first. In shared memory plain operations do: a block's warps never run at the same
+Lanes go one after the other, lowest first. In shared memory plain operations do: a cluster's warps never run at the same
 time. Elsewhere the host's atomics serve, at the system's scope whatever the scope asked for.
 """
 
@@ -70,7 +70,7 @@ def _atomic(
         t.out.line("fence seq_cst")
     recount(t, ins, site, address)
     mask = t.mask(ins)
-    host = _touch(t, space, address, size * count, site, mask)
+    host = _touch(t, ins, space, address, size * count, site, mask)
     name = f"lw_atom_{operation}_{ins.type}_{'shared' if space == Space.SHARED else 'memory'}"
     t.out.define(name, _helper(name, operation, ins.type, element, space == Space.SHARED))
     vector = f"<32 x {element}>"
@@ -82,7 +82,9 @@ def _atomic(
             t.write(target, q.varying(old, element), ins, signed=ins.type.startswith("s"))
 
 
-def _touch(t: FunctionTranslator, space: Space, address: q.Quantity, bytes_: int, site: object, mask: str) -> str:
+def _touch(
+    t: FunctionTranslator, ins: Instruction, space: Space, address: q.Quantity, bytes_: int, site: object, mask: str
+) -> str:
     from lanewise.emulator.unit import SiteInfo
 
     assert isinstance(site, SiteInfo)
@@ -91,8 +93,9 @@ def _touch(t: FunctionTranslator, space: Space, address: q.Quantity, bytes_: int
     tail = f"i32 {mask}, i32 {bytes_}, i32 {site.index}"
     head = f"ptr %x, ptr %w, ptr {counters}"
     if space == Space.SHARED:
+        which = "cluster" if memory.reaches_cluster(ins) else "shared"
         return t.out.let(
-            f"call <32 x i64> @lw_touch_shared_atomic({head}, ptr %shared, <32 x i32> {vector}, {tail}, i1 false)"
+            f"call <32 x i64> @lw_touch_{which}_atomic({head}, ptr %shared, <32 x i32> {vector}, {tail}, i1 false)"
         )
     if space == Space.GENERIC:
         return t.out.let(

@@ -12,6 +12,7 @@ from lanewise.emulator import quantity as q
 from lanewise.emulator.ir import Value
 from lanewise.emulator.kinds import UNIFORM, VARYING, Tag, wrap
 from lanewise.emulator.layout import (
+    CLUSTER_WINDOW_BYTES,
     LOCAL_WINDOW,
     SHARED_WINDOW,
     SITE_SECTORS,
@@ -57,6 +58,11 @@ def space_of(ins: Instruction) -> Space:
         if (space := _SPACES.get(modifier.split("::")[0])) is not None:
             return space
     return Space.GENERIC
+
+
+def reaches_cluster(ins: Instruction) -> bool:
+    """Whether an access by 32-bit address may go to another block of the cluster."""
+    return ins.has("shared::cluster")
 
 
 def vector_length(ins: Instruction) -> int:
@@ -134,7 +140,7 @@ def _values(
     t: FunctionTranslator, ins: Instruction, space: Space, address: Quantity, element: str, count: int, site: SiteInfo
 ) -> list[Quantity]:
     bytes_ = int(element[1:]) // 8
-    if ins.guard is None and space in (Space.GLOBAL, Space.CONST, Space.SHARED):
+    if ins.guard is None and space in (Space.GLOBAL, Space.CONST, Space.SHARED) and not reaches_cluster(ins):
         if address.tag == Tag.UNIFORM:
             return _load_uniform(t, space, address, element, count, site)
         made = lane_pattern.plan(address)
@@ -208,7 +214,8 @@ def touch(
         )
         return vector, mask
     if space == Space.SHARED:
-        call = f"@lw_touch_shared({head}, ptr %shared, <32 x i32> {vector}, {tail}, i1 {load_flag})"
+        which = "cluster" if reaches_cluster(ins) else "shared"
+        call = f"@lw_touch_{which}({head}, ptr %shared, <32 x i32> {vector}, {tail}, i1 {load_flag})"
     elif space == Space.LOCAL:
         call = f"@lw_touch_local(ptr %x, ptr %w, ptr {counters}, <32 x i32> {vector}, {tail})"
     else:
@@ -398,7 +405,8 @@ def store(t: FunctionTranslator, ins: Instruction) -> None:
     bytes_ = int(element[1:]) // 8
     recount(t, ins, site, address)
     group = t.groups.get(id(ins))
-    made = lane_pattern.plan(address) if ins.guard is None and space in (Space.GLOBAL, Space.SHARED) else None
+    planned = ins.guard is None and space in (Space.GLOBAL, Space.SHARED) and not reaches_cluster(ins)
+    made = lane_pattern.plan(address) if planned else None
     if group is not None:
         shared.store(t, group, address, memory_offset(ins.operands[0]), element, sources, site)
     elif _is_run(address, made, bytes_ * count):
@@ -558,15 +566,15 @@ def isspacep(t: FunctionTranslator, ins: Instruction) -> None:
     e = t.e1 if address.tag == Tag.UNIFORM else t.e32
     value = Value(address.text if address.tag == Tag.UNIFORM else t.vector(address), "i64")
 
-    def within(base: int) -> Value:
-        return e.icmp("ult", e.op("sub", value, e.const("i64", base)), e.const("i64", WINDOW_BYTES))
+    def within(base: int, size: int = WINDOW_BYTES) -> Value:
+        return e.icmp("ult", e.op("sub", value, e.const("i64", base)), e.const("i64", size))
 
     if space == Space.SHARED:
-        result = within(SHARED_WINDOW)
+        result = within(SHARED_WINDOW, CLUSTER_WINDOW_BYTES if ins.has("shared::cluster") else WINDOW_BYTES)
     elif space == Space.LOCAL:
         result = within(LOCAL_WINDOW)
     elif space == Space.GLOBAL:
-        result = e.not_(e.op("or", within(SHARED_WINDOW), within(LOCAL_WINDOW)))
+        result = e.not_(e.op("or", within(SHARED_WINDOW, CLUSTER_WINDOW_BYTES), within(LOCAL_WINDOW)))
     else:
         result = e.const("i1", False)
     kind = UNIFORM if address.tag == Tag.UNIFORM else VARYING
@@ -575,13 +583,3 @@ def isspacep(t: FunctionTranslator, ins: Instruction) -> None:
 
 def prefetch(t: FunctionTranslator, ins: Instruction) -> None:
     """prefetch, prefetchu, applypriority, discard: hints that change no value."""
-
-
-def mapa(t: FunctionTranslator, ins: Instruction) -> None:
-    """mapa: the same address in a block of the cluster; a cluster is one block here."""
-    t.write(ins.operands[0], t.operand(ins.operands[1], ins.type), ins)
-
-
-def getctarank(t: FunctionTranslator, ins: Instruction) -> None:
-    """getctarank: the block of the cluster that an address belongs to; a cluster is one block here."""
-    t.write(ins.operands[0], q.uniform("0", "i32"), ins)

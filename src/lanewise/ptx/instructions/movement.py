@@ -153,12 +153,12 @@ SPECS: tuple[InstructionSpec, ...] = (
     _entry("isspacep", "9.7.9.19", "Ask for an address's space", "memory.isspacep", f"{_SPACES} : pred u64"),
     _entry("cvta", "9.7.9.20", "Convert to a generic address", "memory.cvta", f"{_SPACES} u32|u64 : T T"),
     _entry("cvta.to", "9.7.9.20", "Convert from a generic address", "memory.cvta", f"{_SPACES} u32|u64 : T T"),
-    _entry("mapa", "9.7.9.23", "Map an address to another block", "memory.mapa", "shared::cluster? u32|u64 : T T u32"),
+    _entry("mapa", "9.7.9.23", "Map an address to another block", "cluster.mapa", "shared::cluster? u32|u64 : T T u32"),
     _entry(
         "getctarank",
         "9.7.9.24",
         "The block that an address belongs to",
-        "memory.getctarank",
+        "cluster.getctarank",
         "shared::cluster? u32|u64 : u32 T",
     ),
 )

@@ -12,7 +12,7 @@ _warp = partial(group("Warp-level operations"), convergence="warp")
 _mbarrier = group("Memory barriers (mbarrier)")
 _cluster = partial(group("Clusters and dependent grids"), destinations=0)
 
-_NO_CLUSTER = "clusters of blocks are not run yet"
+_NO_CONTROL = "launch control of clusters (sm_100) is not run yet"
 _REMOVED = "it was removed from PTX for sm_70 and newer; use the .sync form"
 
 # Operations and types of atom and red alike.
@@ -85,11 +85,10 @@ SPECS: tuple[InstructionSpec, ...] = (
         "barrier.cluster",
         "9.7.13.3",
         "Cluster barrier",
-        None,
+        "cluster.barrier",
         "arrive release|relaxed? aligned? :",
         "wait acquire? aligned? :",
         convergence="barrier",
-        reason=_NO_CLUSTER,
     ),
     _barrier("membar", "9.7.13.4", "Memory fence", "barrier.membar", "cta|gl|sys :", "proxy alias :"),
     _barrier(
@@ -264,7 +263,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "Take over the work of a block",
         None,
         "async shared::cta? TX multicast::cluster::all? b128 : [] []",
-        reason=_NO_CLUSTER,
+        reason=_NO_CONTROL,
     ),
     _cluster(
         "clusterlaunchcontrol.query_cancel",
@@ -275,6 +274,6 @@ SPECS: tuple[InstructionSpec, ...] = (
         "get_first_ctaid v4 b32 b128 : {T} b128",
         "get_first_ctaid::x|get_first_ctaid::y|get_first_ctaid::z b32 b128 : b32 b128",
         destinations=1,
-        reason=_NO_CLUSTER,
+        reason=_NO_CONTROL,
     ),
 )
