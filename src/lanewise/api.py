@@ -22,9 +22,9 @@ from lanewise.emulator.launch import Dim, Limits
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.errors import KernelFault, UsageError
 from lanewise.hardware import device as devices
-from lanewise.hardware.launch import refuse, refuse_cluster
+from lanewise.hardware.launch import refuse, refuse_cluster, resident_blocks
 from lanewise.ptx.syntax import TYPE_BITS
-from lanewise.records import Access, Finding, LaunchRecord, LineCounts, Param, RunResult
+from lanewise.records import Access, Finding, KernelResources, LaunchRecord, LineCounts, Param, RunResult
 from lanewise.report.json import to_json
 from lanewise.report.terminal import report_text
 from lanewise.request import DEFAULT_DEVICE
@@ -193,7 +193,14 @@ class Launcher:
                     )
                 buffer[param.offset : param.offset + param.size] = data
             launched, launch = device.run(
-                loaded, self.kernel.symbol, self.grid, self.block, self.dynamic_shared, bytes(buffer), cluster=cluster
+                loaded,
+                self.kernel.symbol,
+                self.grid,
+                self.block,
+                self.dynamic_shared,
+                bytes(buffer),
+                cluster=cluster,
+                cooperative=self._fits(resources),
             )
             places.copy_back(memory)
         finally:
@@ -202,6 +209,18 @@ class Launcher:
         if launched.fault is not None:
             raise KernelFault(launched.fault)
         return record
+
+    def _fits(self, resources: KernelResources | None) -> bool:
+        """Whether all blocks run at one time, so that grid.sync() is possible."""
+        x, y, z = self.block
+        most = resident_blocks(
+            self.kernel.device.spec,
+            x * y * z,
+            registers_per_thread=resources.registers if resources else 0,
+            static_shared=resources.static_shared_bytes if resources else 0,
+            dynamic_shared=self.dynamic_shared,
+        )
+        return self.grid[0] * self.grid[1] * self.grid[2] <= most
 
     def _result(self, launch: LaunchRecord) -> RunResult:
         device = self.kernel.device

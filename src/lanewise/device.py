@@ -212,7 +212,9 @@ class EmulatedDevice:
             self._shared_code_is_there = True
         machine = self.machine(loaded, name)
         plan = NOTHING if machine is None else machine.plan
-        launched = self.engine.launch(loaded.program, name, grid, block, dynamic_shared, params, tell, plan, cluster, cooperative)
+        launched = self.engine.launch(
+            loaded.program, name, grid, block, dynamic_shared, params, tell, plan, cluster, cooperative
+        )
         if self._progress is not None:
             total = grid[0] * grid[1] * grid[2]
             self._progress(total, total, kernel)
@@ -283,6 +285,10 @@ _ERRORS = {
     Fault.BOUNDS: CudaError.ILLEGAL_ADDRESS,
     Fault.SHARED_BOUNDS: CudaError.ILLEGAL_ADDRESS,
     Fault.LOCAL_BOUNDS: CudaError.ILLEGAL_ADDRESS,
+    Fault.CLUSTER_RANK: CudaError.ILLEGAL_ADDRESS,
+    Fault.CLUSTER_EXITED: CudaError.ILLEGAL_ADDRESS,
+    Fault.CLUSTER_BOUNDS: CudaError.ILLEGAL_ADDRESS,
+    Fault.CLUSTER_MISALIGNED: CudaError.MISALIGNED_ADDRESS,
     Fault.MISALIGNED: CudaError.MISALIGNED_ADDRESS,
     Fault.ASSERT: CudaError.ASSERT,
     Fault.TRAP: CudaError.LAUNCH_FAILURE,  # as an H200 does

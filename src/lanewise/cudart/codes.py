@@ -38,6 +38,7 @@ class CudaError(IntEnum):
     LAUNCH_FAILURE = 719
     COOPERATIVE_LAUNCH_TOO_LARGE = 720
     NOT_SUPPORTED = 801
+    INVALID_CLUSTER_SIZE = 912
     UNKNOWN = 999
 
     @property

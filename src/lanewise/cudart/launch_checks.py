@@ -7,16 +7,19 @@ from math import prod
 from lanewise.cudart.backend import FunctionInfo, LaunchRequest
 from lanewise.cudart.codes import CudaError
 from lanewise.hardware.device import DeviceSpec
-from lanewise.hardware.launch import refuse
+from lanewise.hardware.launch import refuse, refuse_cluster, resident_blocks
 from lanewise.hardware.occupancy import occupancy, registers_limit
 
 
-def check(request: LaunchRequest, spec: DeviceSpec, max_dynamic_shared: int | None) -> tuple[CudaError, str] | None:
+def check(
+    request: LaunchRequest, spec: DeviceSpec, max_dynamic_shared: int | None, *, non_portable: bool = False
+) -> tuple[CudaError, str] | None:
     """None, or the error that cudaLaunchKernel returns for this configuration and its reason.
 
     The errors are those of an H200 with a driver for CUDA 13.0: sizes over the limits are all "invalid argument".
 
-    `max_dynamic_shared`: what cudaFuncSetAttribute allowed, in bytes; None where it was not called.
+    `max_dynamic_shared`: what cudaFuncSetAttribute allowed, in bytes; None where it was not called. `non_portable`: it
+    allowed clusters of more blocks than every device has room for.
     """
     function, threads = request.function, prod(request.block)
     registers = function.resources.registers
@@ -40,8 +43,19 @@ def check(request: LaunchRequest, spec: DeviceSpec, max_dynamic_shared: int | No
     )
     if reason:
         return CudaError.INVALID_VALUE, reason
+    cluster = request.cluster or function.cluster
+    if cluster is not None:
+        reason = refuse_cluster(spec, request.grid, cluster, non_portable=non_portable)
+        if reason:
+            return CudaError.INVALID_CLUSTER_SIZE, reason
     if request.cooperative:
-        fit = active_blocks(function, threads, shared, spec) * spec.values.sm_count
+        fit = resident_blocks(
+            spec,
+            threads,
+            registers_per_thread=registers,
+            static_shared=function.resources.static_shared_bytes,
+            dynamic_shared=shared,
+        )
         if prod(request.grid) > fit:
             return (
                 CudaError.COOPERATIVE_LAUNCH_TOO_LARGE,

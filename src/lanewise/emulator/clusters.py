@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lanewise.emulator.layout import (
     BARRIER_OF_CLUSTER,
+    CLUSTER_WINDOW_BYTES,
     IDLE_LIMIT,
     RANK_SHIFT,
     Block,
@@ -339,19 +340,9 @@ found:
   %r1 = insertvalue {{ ptr, i32 }} %r0, i32 0, 1
   ret {{ ptr, i32 }} %r1
 }}
-; As lw_touch_shared, for addresses that may lie in the shared memory of another block of the cluster.
-define internal <32 x i64> @lw_touch_cluster(ptr %x, ptr %w, ptr %c, ptr %shared, <32 x i32> %a, i32 %m, i32 %bytes, i32 %site, i1 %load) noinline nounwind {{
+; Host addresses of %a in shared::cluster, for the lanes of %m: checked, nothing counted.
+define internal <32 x i64> @lw_cluster_hosts(ptr %x, ptr %w, <32 x i32> %a, i32 %m, i32 %bytes, i32 %site) noinline nounwind {{
 entry:
-  %top = lshr <32 x i32> %a, splat (i32 {RANK_SHIFT})
-  %far = icmp ne <32 x i32> %top, zeroinitializer
-  %farm = bitcast <32 x i1> %far to i32
-  %some = and i32 %farm, %m
-  %none = icmp eq i32 %some, 0
-  br i1 %none, label %near, label %each
-near:
-  %h = call <32 x i64> @lw_touch_shared(ptr %x, ptr %w, ptr %c, ptr %shared, <32 x i32> %a, i32 %m, i32 %bytes, i32 %site, i1 %load)
-  ret <32 x i64> %h
-each:
   %as = alloca <32 x i32>, align 64
   %hs = alloca <32 x i64>, align 64
   store <32 x i32> %a, ptr %as, align 64
@@ -364,9 +355,9 @@ each:
   %low = sub i64 %b64, 1
   br label %loop
 loop:
-  %rest = phi i32 [ %m, %each ], [ %rest2, %placed ]
+  %rest = phi i32 [ %m, %entry ], [ %rest2, %placed ]
   %end = icmp eq i32 %rest, 0
-  br i1 %end, label %count, label %lane
+  br i1 %end, label %out, label %lane
 lane:
   %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
   %i64 = zext i32 %i to i64
@@ -390,7 +381,7 @@ within:
   %ok = and i1 %in, %al
   br i1 %ok, label %placed, label %outside
 outside:
-  %code = select i1 %in, i32 {Fault.MISALIGNED}, i32 {Fault.SHARED_BOUNDS}
+  %code = select i1 %in, i32 {Fault.CLUSTER_MISALIGNED}, i32 {Fault.CLUSTER_BOUNDS}
   br label %bad
 bad:
   %fault = phi i32 [ %why, %lane ], [ %code, %outside ]
@@ -405,10 +396,50 @@ placed:
   %hp = getelementptr i64, ptr %hs, i64 %i64
   store i64 %host, ptr %hp
   br label %loop
-count:
+out:
+  %r = load <32 x i64>, ptr %hs, align 64
+  ret <32 x i64> %r
+}}
+; Does a lane of %m access another block of the cluster?
+define internal i1 @lw_cluster_far(<32 x i32> %a, i32 %m) nounwind {{
+  %top = lshr <32 x i32> %a, splat (i32 {RANK_SHIFT})
+  %far = icmp ne <32 x i32> %top, zeroinitializer
+  %farm = bitcast <32 x i1> %far to i32
+  %some = and i32 %farm, %m
+  %any = icmp ne i32 %some, 0
+  ret i1 %any
+}}
+; As lw_touch_shared, for addresses that may lie in the shared memory of another block of the cluster.
+define internal <32 x i64> @lw_touch_cluster(ptr %x, ptr %w, ptr %c, ptr %shared, <32 x i32> %a, i32 %m, i32 %bytes, i32 %site, i1 %load) noinline nounwind {{
+entry:
+  %any = call i1 @lw_cluster_far(<32 x i32> %a, i32 %m)
+  br i1 %any, label %far, label %near
+near:
+  %h = call <32 x i64> @lw_touch_shared(ptr %x, ptr %w, ptr %c, ptr %shared, <32 x i32> %a, i32 %m, i32 %bytes, i32 %site, i1 %load)
+  ret <32 x i64> %h
+far:
+  %r = call <32 x i64> @lw_cluster_hosts(ptr %x, ptr %w, <32 x i32> %a, i32 %m, i32 %bytes, i32 %site)
   %offs = and <32 x i32> %a, splat (i32 {(1 << RANK_SHIFT) - 1})
   call void @lw_count_shared(ptr %c, <32 x i32> %offs, i32 %m, i32 %bytes, i1 %load)
-  %r = load <32 x i64>, ptr %hs, align 64
+  ret <32 x i64> %r
+}}
+; As lw_mbarrier_hosts, for objects that may lie in another block of the cluster.
+define internal <32 x i64> @lw_cluster_mbarriers(ptr %x, ptr %w, ptr %shared, <32 x i64> %o, i32 %m, i32 %place) noinline nounwind {{
+entry:
+  %high = icmp ult <32 x i64> %o, splat (i64 {CLUSTER_WINDOW_BYTES})
+  %inm = bitcast <32 x i1> %high to i32
+  %off = xor i32 %inm, -1
+  %strange = and i32 %off, %m
+  %a = trunc <32 x i64> %o to <32 x i32>
+  %any = call i1 @lw_cluster_far(<32 x i32> %a, i32 %m)
+  %known = icmp eq i32 %strange, 0
+  %go = and i1 %any, %known
+  br i1 %go, label %far, label %near
+near:
+  %h = call <32 x i64> @lw_mbarrier_hosts(ptr %x, ptr %w, ptr %shared, <32 x i64> %o, i32 %m, i32 %place)
+  ret <32 x i64> %h
+far:
+  %r = call <32 x i64> @lw_cluster_hosts(ptr %x, ptr %w, <32 x i32> %a, i32 %m, i32 8, i32 %place)
   ret <32 x i64> %r
 }}
 """

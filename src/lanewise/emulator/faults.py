@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from lanewise.demangle import demangle
-from lanewise.emulator import mbarrier_faults
+from lanewise.emulator import cluster_faults, mbarrier_faults
 from lanewise.emulator.compile import KernelInfo
 from lanewise.emulator.launch import Dim, FaultReport, PhaseWait
-from lanewise.emulator.layout import BARRIER_OF_CLUSTER, RANK_SHIFT, Fault
+from lanewise.emulator.layout import BARRIER_OF_CLUSTER, Fault
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.unit import PLACE_BASE
 from lanewise.records import AccessKind, Allocation, Finding, Severity, SourceLine
@@ -92,16 +92,9 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
         )
     if report.code == Fault.BAD_CALL:
         return "call", "an indirect call went to something that is no device function", (), "check the function pointer"
-    if report.code in _CLUSTER_BARRIER:
-        return "barrier", _CLUSTER_BARRIER[report.code], (), _ARRIVE_THEN_WAIT
+    if report.code in cluster_faults.CODES:
+        return cluster_faults.words(report.code, _what(report, info), report.addresses[lanes[0]])
     return _access(report, info, lanes, memory)
-
-
-_CLUSTER_BARRIER = {
-    Fault.CLUSTER_ARRIVE: "a thread arrives at the cluster barrier again before it has waited (PTX ISA 9.7.13.3)",
-    Fault.CLUSTER_WAIT: "a thread waits at the cluster barrier without having arrived (PTX ISA 9.7.13.3)",
-}
-_ARRIVE_THEN_WAIT = "let every thread execute barrier.cluster.arrive and barrier.cluster.wait in turn"
 
 
 def _deadlock(report: FaultReport, info: KernelInfo) -> Words:
@@ -159,13 +152,19 @@ def _waiting(warps: list[int], what: str, place: tuple[str, int, SourceLine | No
 _KINDS = {AccessKind.LOAD: "read", AccessKind.STORE: "write", AccessKind.ATOMIC: "atomic access"}
 
 
+def _what(report: FaultReport, info: KernelInfo) -> str:
+    if report.site >= PLACE_BASE:
+        return "operation on an mbarrier"
+    return f"{_KINDS[info.sites[report.site].kind]} of {report.size} byte{'s' if report.size > 1 else ''}"
+
+
 def _access(report: FaultReport, info: KernelInfo, lanes: list[int], memory: DeviceMemory) -> Words:
     if report.site >= PLACE_BASE:
         words = f"out-of-bounds or misaligned read of {report.size} bytes of the kernel's parameters"
         return "bounds", words, (f"address {report.addresses[lanes[0]]:#x}",), "check the index against the size"
     site = info.sites[report.site]
     address = report.addresses[lanes[0]]
-    what = f"{_KINDS[site.kind]} of {report.size} byte{'s' if report.size > 1 else ''}"
+    what = _what(report, info)
     named = f" {demangle(site.array)!r}" if site.array else ""
     if report.code == Fault.MISALIGNED:
         return (
@@ -174,28 +173,13 @@ def _access(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Dev
             (f"address {address:#x} is not a multiple of {report.size}",),
             f"the address of a {report.size}-byte access must be a multiple of {report.size}",
         )
-    if report.code == Fault.CLUSTER_RANK:
-        evidence = f"address {address:#x} belongs to rank {_rank(address)}"
-        step = "ranks go from 0 to the blocks of a cluster less 1"
-        return "bounds", f"{what} in the shared memory of a block that the cluster does not have", (evidence,), step
-    if report.code == Fault.CLUSTER_EXITED:
-        evidence = f"address {address:#x} belongs to rank {_rank(address)}, which has ended"
-        step = "let the blocks of a cluster wait for each other (cluster.sync()) after the last such access"
-        return "bounds", f"{what} in the shared memory of a block that has ended", (evidence,), step
     if report.code == Fault.SHARED_BOUNDS:
-        where = "shared memory"
-        if (site.generic or "shared::cluster" in site.opcode) and _rank(address) >= 0:
-            where, address = f"the shared memory of rank {_rank(address)}", address & (1 << RANK_SHIFT) - 1
-        return "bounds", f"out-of-bounds {what} in {where}{named}", (_shared_evidence(info, address),), None
+        evidence, step = _shared_evidence(info, address), cluster_faults.beyond_own(address)
+        return "bounds", f"out-of-bounds {what} in shared memory{named}", (evidence,), step
     if report.code == Fault.LOCAL_BOUNDS:
         evidence = f"byte {_signed(address)} of the stack frame"
         return "bounds", f"out-of-bounds {what} in local memory{named}", (evidence,), None
     return _global(report, lanes, what, memory, address)
-
-
-def _rank(address: int) -> int:
-    """The block that an address in shared::cluster belongs to; -1: the own one."""
-    return (address >> RANK_SHIFT & 0xFF) - 1
 
 
 def _signed(offset: int) -> int:

@@ -175,6 +175,8 @@ class Fault:
     CLUSTER_EXITED = 12
     CLUSTER_ARRIVE = 13
     CLUSTER_WAIT = 14
+    CLUSTER_BOUNDS = 15
+    CLUSTER_MISALIGNED = 16
 
 
 class MbarrierFault:

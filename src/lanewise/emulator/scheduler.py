@@ -484,7 +484,7 @@ entry:
   %alone = icmp ule i64 %cluster, 1
   br label %round
 round:
-  %ran_before = phi i1 [ false, %entry ], [ true, %still ]
+  %ran_before = phi i1 [ false, %entry ], [ true, %still ], [ true, %tell ]
   br label %warp
 warp:
   %k = phi i64 [ 0, %round ], [ %k1, %after ]

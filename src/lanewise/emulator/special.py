@@ -80,7 +80,9 @@ def read(t: ValueTranslator, name: str) -> Quantity:
         return uniform(t.out.let(f"trunc i64 {flag} to i1"), "i1")
     if name in _GRID_WORKSPACE:
         address = t.load_field(Launch.GRID_WORKSPACE, "i64", "%launch")
-        return uniform(t.out.let(f"trunc i64 {t.out.let(f'lshr i64 {address}, {_GRID_WORKSPACE[name]}')} to i32"), "i32")
+        return uniform(
+            t.out.let(f"trunc i64 {t.out.let(f'lshr i64 {address}, {_GRID_WORKSPACE[name]}')} to i32"), "i32"
+        )
     if name.startswith("%reserved_smem_offset_"):
         return uniform(str(_RESERVED[name.rpartition("_")[2]]), "i32")
     family, _, axis = name[1:].partition(".")

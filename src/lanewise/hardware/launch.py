@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanewise.hardware.capability import Limits
 from lanewise.hardware.device import DeviceSpec
-from lanewise.hardware.occupancy import registers_checked_warps, registers_limit, registers_per_warp
+from lanewise.hardware.occupancy import occupancy, registers_checked_warps, registers_limit, registers_per_warp
 
 PORTABLE_CLUSTER = 8  # CUDA C++ programming guide, thread block clusters: blocks of a cluster on every device
 MAX_CLUSTER = 16  # with the non-portable size allowed, on compute capability 9.0
@@ -66,6 +66,20 @@ def refuse_cluster(
             "cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1)"
         )
     return None
+
+
+def resident_blocks(
+    spec: DeviceSpec, threads: int, *, registers_per_thread: int, static_shared: int, dynamic_shared: int
+) -> int:
+    """Blocks that a device runs at one time: the most of a cooperative launch. Shared memory in bytes a block."""
+    fitting = occupancy(
+        spec,
+        threads_per_block=threads,
+        registers_per_thread=registers_per_thread,
+        static_shared=static_shared,
+        dynamic_shared=dynamic_shared,
+    )
+    return fitting.active_blocks * spec.values.sm_count
 
 
 def _registers(limits: Limits, threads: int, per_thread: int) -> str | None:

@@ -1,4 +1,4 @@
-"""Clusters: their barrier, and addresses in the shared memory of their blocks (PTX ISA 9.7.13.3, 9.7.9.23, 9.7.9.24)."""
+"""Clusters: their barrier, and addresses of their shared memory (PTX ISA 9.7.13.3, 9.7.9.23, 9.7.9.24)."""
 
 from __future__ import annotations
 

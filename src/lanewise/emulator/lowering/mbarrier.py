@@ -17,18 +17,27 @@ if TYPE_CHECKING:
     from lanewise.emulator.translate import FunctionTranslator
 
 
-def hosts(t: FunctionTranslator, ins: Instruction, operand: Operand, mask: str, space: Space | None = None) -> str:
+def hosts(
+    t: FunctionTranslator,
+    ins: Instruction,
+    operand: Operand,
+    mask: str,
+    space: Space | None = None,
+    *,
+    in_cluster: bool = False,
+) -> str:
     """Host addresses (<32 x i64>) of the objects that an address operand names, checked. `space`: where the operand is
-    an offset in shared memory whatever the instruction's first state space is."""
+    an offset in shared memory whatever the instruction's first state space is. `in_cluster`: objects of other blocks of
+    the cluster will do."""
     wide = (space or memory.space_of(ins)) != Space.SHARED
     address = t.vector(memory.address_of(t, operand, wide))
     if wide:
         offsets = t.out.let(f"sub <32 x i64> {address}, splat (i64 {SHARED_WINDOW})")
     else:
         offsets = t.out.let(f"zext <32 x i32> {address} to <32 x i64>")
+    which = "lw_cluster_mbarriers" if in_cluster else "lw_mbarrier_hosts"
     return t.out.let(
-        f"call <32 x i64> @lw_mbarrier_hosts(ptr %x, ptr %w, ptr %shared, <32 x i64> {offsets}, i32 {mask}, "
-        f"i32 {t.fault_site()})"
+        f"call <32 x i64> @{which}(ptr %x, ptr %w, ptr %shared, <32 x i64> {offsets}, i32 {mask}, i32 {t.fault_site()})"
     )
 
 
@@ -60,7 +69,7 @@ def _make(t: FunctionTranslator, ins: Instruction, counts: str, *, made: bool) -
 
 def _each(t: FunctionTranslator, ins: Instruction, address: Operand, arrivals: str, bytes_: str, flags: int) -> str:
     mask = t.mask(ins)
-    host = hosts(t, ins, address, mask)
+    host = hosts(t, ins, address, mask, in_cluster=True)
     return t.out.let(
         f"call <32 x i64> @lw_mbarrier_each(ptr %x, ptr %w, <32 x i64> {host}, <32 x i64> {arrivals}, "
         f"<32 x i64> {bytes_}, i32 {flags}, i32 {mask}, i32 {t.fault_site()})"
