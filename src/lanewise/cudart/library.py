@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 import subprocess
 import tempfile
 from functools import cache as remember
@@ -49,7 +48,7 @@ def library_directory() -> Path:
 
     EnvironmentProblem where there is no host compiler, no CUDA headers, or no place for it.
     """
-    compiler = _c_compiler(host.compiler())
+    compiler = host.c_compiler(host.compiler())
     generated = _generated()
     includes = [f"-I{path}" for path in wheels.include_directories()]
     key = cache.key_of(
@@ -72,15 +71,6 @@ def library_directory() -> Path:
             next_step="set LANEWISE_CACHE_DIR to a directory that can be written",
         ) from error
     return directory
-
-
-def _c_compiler(compiler: Path) -> Path:
-    """The C compiler that comes with a C++ compiler: g++-13 -> gcc-13, clang++ -> clang, c++ -> cc."""
-    name = compiler.name.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc")
-    for candidate in (compiler.with_name(name), *map(shutil.which, ("cc", "gcc", "clang"))):
-        if candidate is not None and Path(candidate).is_file():
-            return Path(candidate)
-    raise EnvironmentProblem(f"there is no C compiler beside {compiler}", next_step=f"install one ({host.INSTALL})")
 
 
 def _sources() -> dict[str, str]:

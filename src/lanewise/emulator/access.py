@@ -97,8 +97,9 @@ yes:
 no:
   ret i1 false
 }}
-; One address for all lanes of %m: checked, nothing counted.
-define internal void @lw_check_one(ptr %x, ptr %w, ptr %k, i64 %a, i32 %m, i32 %bytes, i32 %site) noinline nounwind {{
+; One address for all lanes of %m: checked, nothing counted. Returns the address to access: another one where the access
+; was told and is left out.
+define internal i64 @lw_check_one(ptr %x, ptr %w, ptr %k, i64 %a, i32 %m, i32 %bytes, i32 %site) noinline nounwind {{
 entry:
   %b64 = zext i32 %bytes to i64
   %low = sub i64 %b64, 1
@@ -113,13 +114,15 @@ bad:
   %i = insertelement <32 x i64> poison, i64 %a, i32 0
   %v = shufflevector <32 x i64> %i, <32 x i64> poison, <32 x i32> zeroinitializer
   store <32 x i64> %v, ptr %fa, align 64
-  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %m, i32 %bytes)
-  unreachable
+  call void @lw_refuse(ptr %x, ptr %w, i32 %site, i32 %code, i32 %m, i32 %bytes)
+  %sink = call i64 @lw_sink(ptr %w)
+  ret i64 %sink
 out:
-  ret void
+  ret i64 %a
 }}
-; The lanes of %m one by one; faults name all lanes that are wrong in the same way as the first.
-define internal void @lw_check_each(ptr %x, ptr %w, ptr %k, <32 x i64> %a, i32 %m, i32 %bytes, i32 %site) noinline nounwind cold {{
+; The lanes of %m one by one; faults name all lanes that are wrong in the same way as the first. Returns the lanes that
+; were told and are left out.
+define internal i32 @lw_check_each(ptr %x, ptr %w, ptr %k, <32 x i64> %a, i32 %m, i32 %bytes, i32 %site) noinline nounwind cold {{
 entry:
   %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
   store <32 x i64> %a, ptr %fa, align 64
@@ -158,10 +161,25 @@ bad:
   %isout = icmp ne i32 %outm, 0
   %code = select i1 %isout, i32 {Fault.BOUNDS}, i32 {Fault.MISALIGNED}
   %lanes = select i1 %isout, i32 %outm, i32 %mism
-  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %lanes, i32 %bytes)
-  unreachable
+  call void @lw_refuse(ptr %x, ptr %w, i32 %site, i32 %code, i32 %lanes, i32 %bytes)
+  ret i32 %any
 out:
-  ret void
+  ret i32 0
+}}
+; Where accesses go that are left out: zeros.
+define internal i64 @lw_sink(ptr %w) nounwind {{
+  %p = getelementptr i8, ptr %w, i64 {Worker.SINK}
+  store <8 x i64> zeroinitializer, ptr %p, align 64
+  %a = ptrtoint ptr %p to i64
+  ret i64 %a
+}}
+define internal <32 x i64> @lw_redirect(ptr %w, <32 x i64> %a, i32 %bad) noinline nounwind cold {{
+  %s = call i64 @lw_sink(ptr %w)
+  %i = insertelement <32 x i64> poison, i64 %s, i32 0
+  %v = shufflevector <32 x i64> %i, <32 x i64> poison, <32 x i32> zeroinitializer
+  %m = bitcast i32 %bad to <32 x i1>
+  %r = select <32 x i1> %m, <32 x i64> %v, <32 x i64> %a
+  ret <32 x i64> %r
 }}
 ; Nothing is worse than scattered: what follows it at a site need not be told.
 define internal void @lw_note_pattern(ptr %c, <32 x i64> %a, i32 %m, i32 %bytes) noinline nounwind {{
@@ -191,13 +209,15 @@ stride:
 out:
   ret void
 }}
-; Global memory: check all lanes of %m, count sectors.
-define internal void @lw_touch_global(ptr %x, ptr %w, ptr %c, ptr %k, <32 x i64> %a, i32 %m, i32 %bytes, i32 %site) noinline nounwind {{
+; Global memory: check all lanes of %m0, count sectors. Returns the addresses to access.
+define internal <32 x i64> @lw_touch_global(ptr %x, ptr %w, ptr %c, ptr %k, <32 x i64> %a0, i32 %m0, i32 %bytes, i32 %site) noinline nounwind {{
 entry:
-  %z = icmp eq i32 %m, 0
-  br i1 %z, label %out, label %check
+  %z = icmp eq i32 %m0, 0
+  br i1 %z, label %nothing, label %check
+nothing:
+  ret <32 x i64> %a0
 check:
-  %mv = bitcast i32 %m to <32 x i1>
+  %mv = bitcast i32 %m0 to <32 x i1>
   %lo = load i64, ptr %k
   %k1 = getelementptr i64, ptr %k, i64 1
   %n = load i64, ptr %k1
@@ -205,25 +225,36 @@ check:
   %lov = shufflevector <32 x i64> %i1, <32 x i64> poison, <32 x i32> zeroinitializer
   %i2 = insertelement <32 x i64> poison, i64 %n, i32 0
   %nv = shufflevector <32 x i64> %i2, <32 x i64> poison, <32 x i32> zeroinitializer
-  %d = sub <32 x i64> %a, %lov
+  %d = sub <32 x i64> %a0, %lov
   %in = icmp ult <32 x i64> %d, %nv
   %b64 = zext i32 %bytes to i64
   %low = sub i64 %b64, 1
   %i3 = insertelement <32 x i64> poison, i64 %low, i32 0
   %lowv = shufflevector <32 x i64> %i3, <32 x i64> poison, <32 x i32> zeroinitializer
-  %mis = and <32 x i64> %a, %lowv
+  %mis = and <32 x i64> %a0, %lowv
   %al = icmp eq <32 x i64> %mis, zeroinitializer
   %good = and <32 x i1> %in, %al
   %gm = bitcast <32 x i1> %good to i32
   %ng = xor i32 %gm, -1
-  %badm = and i32 %ng, %m
+  %badm = and i32 %ng, %m0
   %fine = icmp eq i32 %badm, 0
   br i1 %fine, label %count, label %each
 each:
-  call void @lw_check_each(ptr %x, ptr %w, ptr %k, <32 x i64> %a, i32 %m, i32 %bytes, i32 %site)
-  br label %count
+  %left = call i32 @lw_check_each(ptr %x, ptr %w, ptr %k, <32 x i64> %a0, i32 %m0, i32 %bytes, i32 %site)
+  %fine2 = icmp eq i32 %left, 0
+  br i1 %fine2, label %count, label %redirect
+redirect:
+  %ar = call <32 x i64> @lw_redirect(ptr %w, <32 x i64> %a0, i32 %left)
+  %keep = xor i32 %left, -1
+  %mr = and i32 %m0, %keep
+  %nobody = icmp eq i32 %mr, 0
+  br i1 %nobody, label %gone, label %count
+gone:
+  ret <32 x i64> %ar
 count:
-  %s = call i32 @lw_sectors(<32 x i64> %a, i32 %m, i32 %bytes)
+  %a = phi <32 x i64> [ %a0, %check ], [ %a0, %each ], [ %ar, %redirect ]
+  %m = phi i32 [ %m0, %check ], [ %m0, %each ], [ %mr, %redirect ]
+  %s = call i32 @lw_sectors(<32 x i64> %a0, i32 %m, i32 %bytes)
   %s64 = zext i32 %s to i64
   %on = call i32 @llvm.ctpop.i32(i32 %m)
   %on64 = zext i32 %on to i64
@@ -236,20 +267,18 @@ count:
   %old = load <2 x i64>, ptr %c, align 8
   %new = add <2 x i64> %old, %cv
   store <2 x i64> %new, ptr %c, align 8
-{_bump(SITE_ON, "%on64", "q")}{_bump(SITE_REQUESTS_ON, "1", "r")}  call void @lw_note_pattern(ptr %c, <32 x i64> %a, i32 %m, i32 %bytes)
-  br label %out
-out:
-  ret void
+{_bump(SITE_ON, "%on64", "q")}{_bump(SITE_REQUESTS_ON, "1", "r")}  call void @lw_note_pattern(ptr %c, <32 x i64> %a0, i32 %m, i32 %bytes)
+  ret <32 x i64> %a
 }}
 ; Shared memory: %o are byte offsets, %limit the bytes a block has. Returns host addresses.
-define internal <32 x i64> @lw_touch_shared(ptr %x, ptr %w, ptr %c, ptr %shared, <32 x i32> %o, i32 %m, i32 %bytes, i32 %site, i1 %load) noinline nounwind {{
+define internal <32 x i64> @lw_touch_shared(ptr %x, ptr %w, ptr %c, ptr %shared, <32 x i32> %o, i32 %m0, i32 %bytes, i32 %site, i1 %load) noinline nounwind {{
 entry:
   %o64 = zext <32 x i32> %o to <32 x i64>
   %base = ptrtoint ptr %shared to i64
   %i1 = insertelement <32 x i64> poison, i64 %base, i32 0
   %bv = shufflevector <32 x i64> %i1, <32 x i64> poison, <32 x i32> zeroinitializer
   %host = add <32 x i64> %o64, %bv
-  %z = icmp eq i32 %m, 0
+  %z = icmp eq i32 %m0, 0
   br i1 %z, label %out, label %check
 check:
   %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
@@ -265,14 +294,14 @@ check:
   %in = icmp ule <32 x i64> %ends, %limv
   %inm = bitcast <32 x i1> %in to i32
   %nin = xor i32 %inm, -1
-  %outm = and i32 %nin, %m
+  %outm = and i32 %nin, %m0
   %low = sub i32 %bytes, 1
   %i4 = insertelement <32 x i32> poison, i32 %low, i32 0
   %lowv = shufflevector <32 x i32> %i4, <32 x i32> poison, <32 x i32> zeroinitializer
   %mis = and <32 x i32> %o, %lowv
   %misb = icmp ne <32 x i32> %mis, zeroinitializer
   %misbm = bitcast <32 x i1> %misb to i32
-  %mism = and i32 %misbm, %m
+  %mism = and i32 %misbm, %m0
   %badm = or i32 %outm, %mism
   %fine = icmp eq i32 %badm, 0
   br i1 %fine, label %count, label %bad
@@ -282,13 +311,20 @@ bad:
   %lanes = select i1 %isout, i32 %outm, i32 %mism
   %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
   store <32 x i64> %o64, ptr %fa, align 64
-  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %lanes, i32 %bytes)
-  unreachable
+  call void @lw_refuse(ptr %x, ptr %w, i32 %site, i32 %code, i32 %lanes, i32 %bytes)
+  %hr = call <32 x i64> @lw_redirect(ptr %w, <32 x i64> %host, i32 %badm)
+  %keep = xor i32 %badm, -1
+  %mr = and i32 %m0, %keep
+  %nobody = icmp eq i32 %mr, 0
+  br i1 %nobody, label %out, label %count
 count:
+  %h = phi <32 x i64> [ %host, %check ], [ %hr, %bad ]
+  %m = phi i32 [ %m0, %check ], [ %mr, %bad ]
   call void @lw_count_shared(ptr %c, <32 x i32> %o, i32 %m, i32 %bytes, i1 %load)
   br label %out
 out:
-  ret <32 x i64> %host
+  %r = phi <32 x i64> [ %host, %entry ], [ %hr, %bad ], [ %h, %count ]
+  ret <32 x i64> %r
 }}
 ; Take one execution's static wavefronts off: a dynamic count follows.
 define internal void @lw_undo_static(ptr %c, i64 %v, i64 %ideal) noinline nounwind {{
@@ -322,12 +358,12 @@ entry:
   ret void
 }}
 ; Local memory: %o are byte offsets in the thread's own space. Returns host addresses.
-define internal <32 x i64> @lw_touch_local(ptr %x, ptr %w, ptr %c, <32 x i32> %o, i32 %m, i32 %bytes, i32 %site) noinline nounwind {{
+define internal <32 x i64> @lw_touch_local(ptr %x, ptr %w, ptr %c, <32 x i32> %o, i32 %m0, i32 %bytes, i32 %site) noinline nounwind {{
 entry:
   %xl = getelementptr i8, ptr %x, i64 {Warp.LOCAL}
   %local = load ptr, ptr %xl
   %host = call <32 x i64> @lw_local_address(ptr %local, <32 x i32> %o)
-  %z = icmp eq i32 %m, 0
+  %z = icmp eq i32 %m0, 0
   br i1 %z, label %out, label %check
 check:
   %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
@@ -344,14 +380,14 @@ check:
   %in = icmp ule <32 x i64> %ends, %limv
   %inm = bitcast <32 x i1> %in to i32
   %nin = xor i32 %inm, -1
-  %outm = and i32 %nin, %m
+  %outm = and i32 %nin, %m0
   %low = sub i32 %bytes, 1
   %i4 = insertelement <32 x i32> poison, i32 %low, i32 0
   %lowv = shufflevector <32 x i32> %i4, <32 x i32> poison, <32 x i32> zeroinitializer
   %mis = and <32 x i32> %o, %lowv
   %misb = icmp ne <32 x i32> %mis, zeroinitializer
   %misbm = bitcast <32 x i1> %misb to i32
-  %mism = and i32 %misbm, %m
+  %mism = and i32 %misbm, %m0
   %badm = or i32 %outm, %mism
   %fine = icmp eq i32 %badm, 0
   br i1 %fine, label %count, label %bad
@@ -361,16 +397,23 @@ bad:
   %lanes = select i1 %isout, i32 %outm, i32 %mism
   %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
   store <32 x i64> %o64, ptr %fa, align 64
-  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %lanes, i32 %bytes)
-  unreachable
+  call void @lw_refuse(ptr %x, ptr %w, i32 %site, i32 %code, i32 %lanes, i32 %bytes)
+  %hr = call <32 x i64> @lw_redirect(ptr %w, <32 x i64> %host, i32 %badm)
+  %keep = xor i32 %badm, -1
+  %mr = and i32 %m0, %keep
+  %nobody = icmp eq i32 %mr, 0
+  br i1 %nobody, label %out, label %count
 count:
+  %h = phi <32 x i64> [ %host, %check ], [ %hr, %bad ]
+  %m = phi i32 [ %m0, %check ], [ %mr, %bad ]
   %s = call i32 @lw_local_sectors(<32 x i32> %o, i32 %m, i32 %bytes)
   %s64 = zext i32 %s to i64
 {_bump(SITE_SECTORS, "%s64", "s_")}  %on = call i32 @llvm.ctpop.i32(i32 %m)
   %on64 = zext i32 %on to i64
 {_bump(SITE_ON, "%on64", "q")}{_bump(SITE_REQUESTS_ON, "1", "r")}  br label %out
 out:
-  ret <32 x i64> %host
+  %r = phi <32 x i64> [ %host, %entry ], [ %hr, %bad ], [ %h, %count ]
+  ret <32 x i64> %r
 }}
 define internal <32 x i64> @lw_local_address(ptr %local, <32 x i32> %o) nounwind {{
   %base = ptrtoint ptr %local to i64
@@ -399,11 +442,11 @@ entry:
   %other = or i32 %sm, %lm
   %no = xor i32 %other, -1
   %gm = and i32 %m, %no
-  call void @lw_touch_global(ptr %x, ptr %w, ptr %c, ptr %k, <32 x i64> %a, i32 %gm, i32 %bytes, i32 %site)
+  %hg = call <32 x i64> @lw_touch_global(ptr %x, ptr %w, ptr %c, ptr %k, <32 x i64> %a, i32 %gm, i32 %bytes, i32 %site)
   %plain = icmp eq i32 %other, 0
   br i1 %plain, label %fast, label %windows
 fast:
-  ret <32 x i64> %a
+  ret <32 x i64> %hg
 windows:
   %so = trunc <32 x i64> %ds to <32 x i32>
   %site1 = add i32 %site, 1
@@ -413,7 +456,7 @@ windows:
   %site2 = add i32 %site, 2
   %c2 = getelementptr i64, ptr %c, i64 {2 * SITE_COUNTERS}
   %hl = call <32 x i64> @lw_touch_local(ptr %x, ptr %w, ptr %c2, <32 x i32> %lo, i32 %lm, i32 %bytes, i32 %site2)
-  %h1 = select <32 x i1> %iss, <32 x i64> %hs, <32 x i64> %a
+  %h1 = select <32 x i1> %iss, <32 x i64> %hs, <32 x i64> %hg
   %h2 = select <32 x i1> %isl, <32 x i64> %hl, <32 x i64> %h1
   ret <32 x i64> %h2
 }}

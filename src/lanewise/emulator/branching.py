@@ -196,8 +196,13 @@ class BranchTranslator(ValueTranslator):
         pair = out.let(f"insertelement <2 x i64> {pair}, i64 {lanes}, i32 1")
         old = out.let(f"load <2 x i64>, ptr {pointer}, align 16")
         out.line(f"store <2 x i64> {out.let(f'add <2 x i64> {old}, {pair}')}, ptr {pointer}, align 16")
-        if block.instructions[0].opcode == "exit":
+        if self._ends_thread(block.instructions[0]):
             self._note_exit(mask)
+
+    def _ends_thread(self, instruction: Instruction) -> bool:
+        """Whether lanes that run an exit or ret are gone for good. That a kernel's ret is an exit matters only to those
+        who ask which threads are left."""
+        return instruction.opcode == "exit" or (self.function.is_kernel and self.unit.events.sync)
 
     def _note_exit(self, mask: str) -> None:
         pointer = self.out.let(f"getelementptr i8, ptr %x, i64 {Warp.EXITED}")
@@ -208,12 +213,12 @@ class BranchTranslator(ValueTranslator):
         fall = block.falls_through
         if last.opcode in ("ret", "exit"):
             if last.guard is None:
-                if last.opcode == "exit":
+                if self._ends_thread(last):
                     self._note_exit(self.active)
                 self.lanes_left()
                 return
             gone = self.mask(last)
-            if last.opcode == "exit":
+            if self._ends_thread(last):
                 self._note_exit(gone)
             self._keep_rest(gone, fall)
             return

@@ -16,6 +16,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from lanewise.emulator import runtime
+from lanewise.emulator.instrument import SILENT, Events
 from lanewise.emulator.kinds import LaneShape
 from lanewise.emulator.layout import BLOCK_COUNTERS, SITE_COUNTERS
 from lanewise.emulator.machine import NOTHING, CountingPlan, TripPlan
@@ -100,22 +101,29 @@ def machine_key() -> str:
     )
 
 
-def kernel_key(program: Program, kernel: Function, shape: LaneShape, plan: CountingPlan = NOTHING) -> str:
+def kernel_key(
+    program: Program, kernel: Function, shape: LaneShape, plan: CountingPlan = NOTHING, events: Events = SILENT
+) -> str:
     """Content hash of everything that the code of a kernel depends on."""
     digest = hashlib.sha256(machine_key().encode())
     for module in program.modules:
         digest.update(hashlib.sha256(module.text.encode()).digest())
     for key, allocation in sorted(program.variables.items()):
         digest.update(f"{key}{allocation.base}".encode())
-    digest.update(f"{program.module_of(kernel)}|{kernel.name}|{shape.row}|{plan}".encode())
+    digest.update(f"{program.module_of(kernel)}|{kernel.name}|{shape.row}|{plan}|{events}".encode())
     return digest.hexdigest()
 
 
 def compile_kernel(
-    program: Program, kernel: Function, shape: LaneShape, store: CodeCache, plan: CountingPlan = NOTHING
+    program: Program,
+    kernel: Function,
+    shape: LaneShape,
+    store: CodeCache,
+    plan: CountingPlan = NOTHING,
+    events: Events = SILENT,
 ) -> CompiledKernel:
     """Machine code for a kernel and a lane shape, from the cache where it is there."""
-    key = kernel_key(program, kernel, shape, plan)
+    key = kernel_key(program, kernel, shape, plan, events)
     kept = store.get(key)
     if kept is not None:
         try:
@@ -124,7 +132,7 @@ def compile_kernel(
             info = None
         if isinstance(info, KernelInfo):
             return _load(info, code, store)
-    unit = Unit(program, kernel, shape, plan)
+    unit = Unit(program, kernel, shape, plan, events)
     text = unit.module_text()
     info = kernel_info(unit)
     code = object_code(text)

@@ -11,6 +11,7 @@ from lanewise.demangle import demangle
 from lanewise.emulator import program as programs
 from lanewise.emulator.compile import CodeCache, CompiledKernel, compile_kernel
 from lanewise.emulator.faults import finding
+from lanewise.emulator.instrument import SILENT, Events, Instrument, LaunchStart
 from lanewise.emulator.kinds import lane_shape
 from lanewise.emulator.launch import Dim, LaunchOutcome, Limits, Progress, run
 from lanewise.emulator.machine import NOTHING, CountingPlan
@@ -45,7 +46,7 @@ class Engine:
         self.memory = memory
         self.limits = limits or Limits()
         self.store = store or CodeCache()
-        self._kernels: dict[tuple[int, str, int, CountingPlan], CompiledKernel] = {}
+        self._kernels: dict[tuple[int, str, int, CountingPlan, Events], CompiledKernel] = {}
         self._checked: dict[tuple[int, str], tuple[Unsupported, ...]] = {}
         self._programs: list[Program] = []
         self._stop = threading.Event()
@@ -71,10 +72,12 @@ class Engine:
             self._checked[key] = unsupported(program, program.function(name))
         return self._checked[key]
 
-    def kernel(self, program: Program, name: str, block: Dim, plan: CountingPlan = NOTHING) -> CompiledKernel:
+    def kernel(
+        self, program: Program, name: str, block: Dim, plan: CountingPlan = NOTHING, events: Events = SILENT
+    ) -> CompiledKernel:
         """Machine code of a kernel for blocks of a shape. Raises UnsupportedCode."""
         shape = lane_shape(block)
-        key = (id(program), name, shape.row, plan)
+        key = (id(program), name, shape.row, plan, events)
         if key not in self._kernels:
             items = self.unsupported(program, name)
             if items:
@@ -83,7 +86,7 @@ class Engine:
                     items,
                 )
             self._check_local(program, name)
-            self._kernels[key] = compile_kernel(program, program.function(name), shape, self.store, plan)
+            self._kernels[key] = compile_kernel(program, program.function(name), shape, self.store, plan, events)
             _refuse_local(name, self._kernels[key].info.local_bytes)
         return self._kernels[key]
 
@@ -104,12 +107,16 @@ class Engine:
         plan: CountingPlan = NOTHING,
         cluster: Dim | None = None,
         cooperative: bool = False,
+        instrument: Instrument | None = None,
     ) -> Launched:
         """Run a kernel. A fault is reported, not raised. `cluster`: blocks that run together, a divisor of the grid."""
-        kernel = self.kernel(program, name, block, plan)
+        kernel = self.kernel(program, name, block, plan, SILENT if instrument is None else instrument.events)
         self.memory.write(self._params.base, params)
         services = HostServices(self.memory)
         workspace = self._workspace() if cooperative else 0
+        hooks = (0, 0)
+        if instrument is not None:
+            hooks = instrument.begin(LaunchStart(kernel.info, grid, block, dynamic_shared, params))
         outcome = run(
             kernel,
             self.memory,
@@ -123,7 +130,10 @@ class Engine:
             self._stop,
             cluster,
             workspace,
+            hooks,
         )
+        if instrument is not None:
+            instrument.end()
         self._stop.clear()
         fault = None
         if outcome.fault is not None:

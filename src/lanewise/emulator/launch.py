@@ -239,10 +239,11 @@ def run(
     stop: threading.Event | None = None,
     cluster: Dim | None = None,
     grid_workspace: int = 0,
+    hooks: tuple[int, int] = (0, 0),
 ) -> LaunchOutcome:
     """Run every block of the grid. `params` is the address of the parameter buffer; `cluster`, of which the grid is a
     multiple, is how many blocks run together (None: the launch names no clusters); `grid_workspace` is the address of
-    what grid.sync() works with (0: the launch is not cooperative)."""
+    what grid.sync() works with (0: the launch is not cooperative); `hooks`: as of `Instrument.begin`."""
     info = kernel.info
     cx, cy, cz = cluster or (1, 1, 1)
     together = cx * cy * cz
@@ -269,6 +270,7 @@ def run(
         (Launch.STACK_BYTES, info.stack_bytes),
         (Launch.BUDGET, limits.instructions), (Launch.SIZES, sizes.ctypes.data), (Launch.SIZES_COUNT, len(sizes)),
         (Launch.REFILL, max(1, min(FUEL, limits.instructions // LOOKS))),
+        (Launch.HOOKS, hooks[0]), (Launch.WATCH, hooks[1]),
     ):  # fmt: skip
         launch.set(offset, value)
     count = max(1, min(limits.threads, total // together))

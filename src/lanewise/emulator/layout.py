@@ -55,6 +55,7 @@ class Block:
     CLUSTER = 48  # ptr: the cluster's first Block; they lie one after the other
     RANK = 56  # i64: rank in the cluster
     STILL = 64  # i64, of the cluster's first block: visits in a row in which no warp of the cluster ran
+    NOTES = 72  # ptr: an instrument's own
     BARRIERS = 128  # 16 x {i32 arrived threads, i32 expected threads (0: all), i32 sum, i32 and, i32 or, i32 pad...}
     BARRIER_SIZE = 32
     WARP_CONTEXTS = BARRIERS + 16 * BARRIER_SIZE
@@ -79,6 +80,7 @@ class Worker:
     CACHE = 96  # ptr: per-site bounds
     PARAMS = 104  # ptr
     CURSOR = 112  # i64: slot to go on with
+    NOTES = 120  # ptr: an instrument's own
     SERVICE = 152  # i64: what a kernel asks the host for, see Service
     SERVICE_MASK = 160  # i64: lanes that ask
     SERVICE_RESULT = 168  # i64: offset of the result in local memory
@@ -87,7 +89,8 @@ class Worker:
     FAULT_SIZE = 512  # i64: bytes a lane accesses
     BLOCKS_DONE = 520  # i64
     SPENT = 528  # i64: what this worker has added to Launch.EXECUTED
-    SIZE = 576
+    SINK = 576  # 64 bytes: where accesses go that are told and left out
+    SIZE = 640
 
 
 class Launch:
@@ -116,10 +119,35 @@ class Launch:
     CLUSTER_BLOCKS = 232  # i64
     CLUSTER_EXPLICIT = 240  # i64: 1 where the launch or the kernel says what a cluster is
     GRID_WORKSPACE = 248  # address of the words that grid.sync() works with; 0 where the launch is not cooperative
-    SIZE = 256
+    HOOKS = 256  # ptr: Hooks; 0 where nobody listens
+    WATCH = 264  # ptr: one byte a site, 0 where its accesses are not told
+    SIZE = 320
 
 
 BARRIER_OF_CLUSTER = 16  # Warp.BARRIER of a warp that waits for its cluster
+
+
+class Hooks:
+    """Native functions that listen to a launch, 0 where one is not wanted. Masks are of lanes; `place` is a number of
+    `KernelInfo.places`, from `unit.PLACE_BASE` up.
+
+    `ACCESS(warp, worker, site, mask, active, addresses, values)`: before each access, `mask` being the lanes whose
+    predicate holds; 32 u64 addresses (offsets in shared and local memory); `values`: vectors of 32, one a component, or
+    null. `FAULT(warp, worker, site, code, mask, bytes) -> i32`: an access a card would refuse, addresses in the worker;
+    0 ends the launch. `BLOCK(worker, block, begins)`. `ARRIVE(warp, worker, barrier, threads, mask, waits, place)`.
+    `RELEASE(worker, block, barrier)`: all have come. `WARP_SYNC(warp, worker, place, active, orders, members)`: 32 i32
+    member masks; `orders`: 1 for bar.warp.sync, 0 for exchanges. `FENCE(warp, worker, active, scope)`: scope as of
+    `lowering.events.SCOPES`.
+    """
+
+    ACCESS = 0
+    FAULT = 8
+    BLOCK = 16
+    ARRIVE = 24
+    RELEASE = 32
+    WARP_SYNC = 40
+    FENCE = 48
+    SIZE = 64
 
 
 class Status:

@@ -203,17 +203,15 @@ def slow_ways(element: str) -> str:
             head = f"{address}, i32 %m, i32 %bytes, i32 %site, i32 %count, ptr %buffer{tail}"
             if where == "global":
                 touch = (
-                    "  call void @lw_touch_global(ptr %x, ptr %w, ptr %c, ptr %k, <32 x i64> %a, i32 %m, i32 %bytes, "
-                    "i32 %site)\n  br label %loop\n"
+                    "  %host = call <32 x i64> @lw_touch_global(ptr %x, ptr %w, ptr %c, ptr %k, <32 x i64> %a, i32 %m, "
+                    "i32 %bytes, i32 %site)\n  br label %loop\n"
                 )
-                host = "%a"
             else:
                 touch = (
                     "  call void @lw_undo_static(ptr %c, i64 %sw, i64 %si)\n"
                     "  %host = call <32 x i64> @lw_touch_shared(ptr %x, ptr %w, ptr %c, ptr %shared, <32 x i32> %a, "
                     f"i32 %m, i32 %bytes, i32 %site, i1 {is_load})\n  br label %loop\n"
                 )
-                host = "%host"
             if name == "load":
                 move = (
                     f"  %v = call {vector} @lw_gather_{element}(<32 x i64> %at, i32 %m)\n"
@@ -233,7 +231,7 @@ entry:
   %skip = mul i64 %i64, {size}
   %s0 = insertelement <32 x i64> poison, i64 %skip, i32 0
   %s = shufflevector <32 x i64> %s0, <32 x i64> poison, <32 x i32> zeroinitializer
-  %at = add <32 x i64> {host}, %s
+  %at = add <32 x i64> %host, %s
   %p = getelementptr {vector}, ptr %buffer, i64 %i64
 {move}  %i1 = add i32 %i, 1
   %more = icmp ult i32 %i1, %count

@@ -15,6 +15,7 @@ from lanewise.emulator.layout import (
     Abort,
     Block,
     Fault,
+    Hooks,
     Launch,
     Request,
     Status,
@@ -71,6 +72,70 @@ define internal void @lw_leave(ptr %x, ptr %w) noinline nounwind {{
   call void @lw_swap(ptr %sp, ptr %main)
   ret void
 }}
+; The function that listens to an event, null where there is none.
+define internal ptr @lw_hook(ptr %w, i64 %which) nounwind {{
+entry:
+  %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
+  %l = load ptr, ptr %lp
+  %hp = getelementptr i8, ptr %l, i64 {Launch.HOOKS}
+  %h = load ptr, ptr %hp
+  %none = icmp eq ptr %h, null
+  br i1 %none, label %no, label %some
+no:
+  ret ptr null
+some:
+  %fp = getelementptr i8, ptr %h, i64 %which
+  %f = load ptr, ptr %fp
+  ret ptr %f
+}}
+define internal void @lw_tell_block(ptr %w, ptr %blk, i64 %begins) noinline nounwind {{
+  %f = call ptr @lw_hook(ptr %w, i64 {Hooks.BLOCK})
+  %none = icmp eq ptr %f, null
+  br i1 %none, label %out, label %tell
+tell:
+  call void %f(ptr %w, ptr %blk, i64 %begins)
+  br label %out
+out:
+  ret void
+}}
+define internal void @lw_tell_arrive(ptr %x, ptr %w, i32 %id, i32 %threads, i32 %own, i32 %wait, i32 %place) noinline nounwind {{
+  %f = call ptr @lw_hook(ptr %w, i64 {Hooks.ARRIVE})
+  %none = icmp eq ptr %f, null
+  br i1 %none, label %out, label %tell
+tell:
+  call void %f(ptr %x, ptr %w, i32 %id, i32 %threads, i32 %own, i32 %wait, i32 %place)
+  br label %out
+out:
+  ret void
+}}
+define internal void @lw_tell_release(ptr %blk, i64 %id) noinline nounwind {{
+  %wp = getelementptr i8, ptr %blk, i64 {Block.ACTIVE}
+  %w = load ptr, ptr %wp
+  %f = call ptr @lw_hook(ptr %w, i64 {Hooks.RELEASE})
+  %none = icmp eq ptr %f, null
+  br i1 %none, label %out, label %tell
+tell:
+  call void %f(ptr %w, ptr %blk, i64 %id)
+  br label %out
+out:
+  ret void
+}}
+; An access that a card would refuse, its addresses in the worker: does the launch go on without it? If not, this does
+; not return.
+define internal void @lw_refuse(ptr %x, ptr %w, i32 %site, i32 %code, i32 %mask, i32 %size) noinline nounwind cold {{
+  %f = call ptr @lw_hook(ptr %w, i64 {Hooks.FAULT})
+  %none = icmp eq ptr %f, null
+  br i1 %none, label %stop, label %tell
+tell:
+  %go = call i32 %f(ptr %x, ptr %w, i32 %site, i32 %code, i32 %mask, i32 %size)
+  %no = icmp eq i32 %go, 0
+  br i1 %no, label %stop, label %out
+stop:
+  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %mask, i32 %size)
+  unreachable
+out:
+  ret void
+}}
 ; The body of a fiber: run the kernel, then report done for ever.
 define internal void @lw_body(ptr %x) nounwind {{
 entry:
@@ -119,6 +184,7 @@ arrive:
   %f = load i32, ptr %fp
   %f1 = or i32 %f, %fz
   store i32 %f1, ptr %fp
+  call void @lw_tell_arrive(ptr %x, ptr %w, i32 %idm, i32 %threads, i32 %own, i32 %wait, i32 %place)
   %block = icmp ne i32 %wait, 0
   br i1 %block, label %stop, label %out
 stop:
@@ -392,6 +458,7 @@ loop:
   %more = icmp ult i64 %k1, %nw
   br i1 %more, label %loop, label %out
 out:
+  call void @lw_tell_block(ptr %w, ptr %blk, i64 1)
   ret void
 }}
 ; Release every barrier of a block that is complete. Returns whether one was.
@@ -433,6 +500,7 @@ open:
   store i32 0, ptr %b
   store i32 0, ptr %sp
   store i32 0, ptr %fp
+  call void @lw_tell_release(ptr %blk, i64 %i)
   br label %w
 w:
   %k = phi i64 [ 0, %open ], [ %k1, %wn ]
@@ -662,6 +730,7 @@ spins:
   br label %advance
 again:
   call void @lw_cluster_moved(ptr %blk)
+  call void @lw_tell_block(ptr %w, ptr %blk, i64 0)
   store ptr null, ptr %acp
   %d = load i64, ptr %donep
   %d1 = add i64 %d, 1

@@ -10,7 +10,7 @@ from lanewise.emulator.forms import form
 from lanewise.emulator.ir import Value
 from lanewise.emulator.kinds import UNIFORM, VARYING, Tag
 from lanewise.emulator.layout import BLOCK_COUNTERS, SITE_COUNTERS, Fault, Launch, Warp, Worker
-from lanewise.emulator.lowering import resolve, shared
+from lanewise.emulator.lowering import events, resolve, shared
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.unit import STACK_MARGIN, SiteInfo
 from lanewise.ptx.syntax import (
@@ -66,6 +66,7 @@ class FunctionTranslator(BranchTranslator):
         out.line("%launch = load ptr, ptr %launchp")
         out.line(f"%limitp = getelementptr i8, ptr %launch, i64 {Launch.SHARED_BYTES}")
         out.line("%limit = load i64, ptr %limitp")
+        events.prologue(self)
         self.fuel = f"i8, ptr %w, i64 {Worker.FUEL}"
         self._check_stack()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lanewise.emulator import runtime
 from lanewise.emulator.analysis import Reach, reads_of_others, waits_for_phase
 from lanewise.emulator.flow import FlowGraph, exchanges, is_sync
+from lanewise.emulator.instrument import SILENT, Events
 from lanewise.emulator.kinds import LaneShape
 from lanewise.emulator.layout import BLOCK_COUNTERS, Warp, Worker
 from lanewise.emulator.machine import NOTHING, CountingPlan, Recount, TripPlan
@@ -81,7 +82,15 @@ class Frame:
 class Unit:
     """What is shared while the functions of one kernel are translated."""
 
-    def __init__(self, program: Program, kernel: Function, shape: LaneShape, plan: CountingPlan = NOTHING) -> None:
+    def __init__(
+        self,
+        program: Program,
+        kernel: Function,
+        shape: LaneShape,
+        plan: CountingPlan = NOTHING,
+        events: Events = SILENT,
+    ) -> None:
+        self.events = events
         self.program = program
         self.kernel = kernel
         self.shape = shape

@@ -40,6 +40,15 @@ def compiler(chosen: str | None = None) -> Path:
     return path
 
 
+def c_compiler(compiler: Path) -> Path:
+    """The C compiler that comes with a C++ compiler: g++-13 -> gcc-13, clang++ -> clang, c++ -> cc."""
+    name = compiler.name.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc")
+    for candidate in (compiler.with_name(name), *map(shutil.which, ("cc", "gcc", "clang"))):
+        if candidate is not None and Path(candidate).is_file():
+            return Path(candidate)
+    raise EnvironmentProblem(f"there is no C compiler beside {compiler}", next_step=f"install one ({INSTALL})")
+
+
 def fingerprint(path: Path) -> str:
     """What identifies the compiler for a cache: where it is and when that file last changed."""
     real = path.resolve()

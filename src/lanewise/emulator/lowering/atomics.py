@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
-from lanewise.emulator.lowering import memory
+from lanewise.emulator.lowering import events, memory
 from lanewise.emulator.lowering.recount import recount
 from lanewise.ptx.syntax import TYPE_BITS, Address, Instruction, Operand
 from lanewise.records import AccessKind, Space
@@ -68,6 +68,7 @@ def _atomic(
     swap = t.vector(t.operand(operands[2], ins.type)) if operation == "cas" else "zeroinitializer"
     if ins.has("sc", "acq_rel", "release", "acquire"):
         t.out.line("fence seq_cst")
+    events.access(t, ins, site, space, address)
     recount(t, ins, site, address)
     mask = t.mask(ins)
     host = _touch(t, ins, space, address, size * count, site, mask)
@@ -102,8 +103,7 @@ def _touch(
             f"call <32 x i64> @lw_touch_generic_atomic({head}, ptr {cache}, ptr %shared, <32 x i64> {vector}, {tail}, "
             "i1 false)"
         )
-    t.out.line(f"call void @lw_touch_global({head}, ptr {cache}, <32 x i64> {vector}, {tail})")
-    return vector
+    return t.out.let(f"call <32 x i64> @lw_touch_global({head}, ptr {cache}, <32 x i64> {vector}, {tail})")
 
 
 def _combine(operation: str, ptx_type: str, element: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lanewise.emulator import quantity as q
 from lanewise.emulator.kinds import Tag
 from lanewise.emulator.layout import Warp
+from lanewise.emulator.lowering import events
 from lanewise.ptx.syntax import Instruction, Operand
 
 if TYPE_CHECKING:
@@ -72,8 +73,10 @@ def barrier_red(t: FunctionTranslator, ins: Instruction) -> None:
 
 def warp_sync(t: FunctionTranslator, ins: Instruction) -> None:
     """bar.warp.sync: the block gave way to the lanes of the warp before it came here (see `translate._park`)."""
+    events.warp_sync(t, ins.operands[0], orders=True)
 
 
 def membar(t: FunctionTranslator, ins: Instruction) -> None:
     """membar and fence of every scope."""
+    events.fence(t, ins)
     t.out.line("fence seq_cst")

@@ -19,7 +19,7 @@ from lanewise.emulator.layout import (
     WINDOW_BYTES,
     Warp,
 )
-from lanewise.emulator.lowering import lane_pattern, shared, slow
+from lanewise.emulator.lowering import events, lane_pattern, shared, slow
 from lanewise.emulator.lowering.recount import recount
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.unit import SiteInfo
@@ -114,6 +114,7 @@ def load(t: FunctionTranslator, ins: Instruction) -> None:
     site = t.new_site(ins, space, AccessKind.LOAD, TYPE_BITS[ins.type] * count, array_name(t, ins.operands[1]))
     if ins.has(*_ORDERED):
         t.out.line('fence syncscope("singlethread") seq_cst')
+    events.access(t, ins, site, space, address)
     recount(t, ins, site, address)
     group = t.groups.get(id(ins))
     if group is not None:
@@ -209,11 +210,8 @@ def touch(
     head = f"ptr %x, ptr %w, ptr {counters}"
     tail = f"i32 {mask}, i32 {bytes_}, i32 {site.index}"
     if space in (Space.GLOBAL, Space.CONST):
-        out.line(
-            f"call void @lw_touch_global(ptr %x, ptr %w, ptr {counters}, ptr {cache}, <32 x i64> {vector}, {tail})"
-        )
-        return vector, mask
-    if space == Space.SHARED:
+        call = f"@lw_touch_global(ptr %x, ptr %w, ptr {counters}, ptr {cache}, <32 x i64> {vector}, {tail})"
+    elif space == Space.SHARED:
         which = "cluster" if reaches_cluster(ins) else "shared"
         call = f"@lw_touch_{which}({head}, ptr %shared, <32 x i32> {vector}, {tail}, i1 {load_flag})"
     elif space == Space.LOCAL:
@@ -230,37 +228,43 @@ def touch(
 def _check_uniform(t: FunctionTranslator, space: Space, address: Quantity, bytes_: int, site: SiteInfo) -> str:
     """Check the one address of all lanes; returns a pointer."""
     out = t.out
-    good, slow = out.fresh_label("ok"), out.fresh_label("slow")
+    asks, good, bad, told = (out.fresh_label(name) for name in ("asks", "ok", "slow", "told"))
+    out.line(f"br label %{asks}")
+    out.label(asks)
     if space == Space.SHARED:
         wide = out.let(f"zext i32 {address.text} to i64")
         inside = out.let(f"icmp ule i64 {out.let(f'add i64 {wide}, {bytes_}')}, %limit")
         aligned = out.let(f"icmp eq i64 {out.let(f'and i64 {wide}, {bytes_ - 1}')}, 0")
-        out.line(f"br i1 {out.let(f'and i1 {inside}, {aligned}')}, label %{good}, label %{slow}, !prof !2")
-        out.label(slow)
+        pointer = out.let(f"getelementptr i8, ptr %shared, i64 {wide}")
+        out.line(f"br i1 {out.let(f'and i1 {inside}, {aligned}')}, label %{good}, label %{bad}, !prof !2")
+        out.label(bad)
         counters, _ = t.site_pointers(site)
-        out.line(
+        hosts = out.let(
             f"call <32 x i64> @lw_touch_shared(ptr %x, ptr %w, ptr {counters}, ptr %shared, "
             f"<32 x i32> {t.vector(address)}, i32 {t.active}, i32 {bytes_}, i32 {site.index}, i1 true)"
         )
-        out.line("unreachable")
-        out.label(good)
-        return out.let(f"getelementptr i8, ptr %shared, i64 {wide}")
-    _, cache = t.site_pointers(site)
-    low = out.let(f"load i64, ptr {cache}")
-    starts = out.let(f"load i64, ptr {out.let(f'getelementptr i64, ptr {cache}, i64 1')}")
-    inside = out.let(f"icmp ult i64 {out.let(f'sub i64 {address.text}, {low}')}, {starts}")
-    if bytes_ > 1:
-        aligned = out.let(f"icmp eq i64 {out.let(f'and i64 {address.text}, {bytes_ - 1}')}, 0")
-        inside = out.let(f"and i1 {inside}, {aligned}")
-    out.line(f"br i1 {inside}, label %{good}, label %{slow}, !prof !2")
-    out.label(slow)
-    out.line(
-        f"call void @lw_check_one(ptr %x, ptr %w, ptr {cache}, i64 {address.text}, i32 {t.active}, i32 {bytes_}, "
-        f"i32 {site.index})"
-    )
+        other = out.let(f"extractelement <32 x i64> {hosts}, i32 {t.edge_here('first')}")
+    else:
+        _, cache = t.site_pointers(site)
+        low = out.let(f"load i64, ptr {cache}")
+        starts = out.let(f"load i64, ptr {out.let(f'getelementptr i64, ptr {cache}, i64 1')}")
+        inside = out.let(f"icmp ult i64 {out.let(f'sub i64 {address.text}, {low}')}, {starts}")
+        if bytes_ > 1:
+            aligned = out.let(f"icmp eq i64 {out.let(f'and i64 {address.text}, {bytes_ - 1}')}, 0")
+            inside = out.let(f"and i1 {inside}, {aligned}")
+        pointer = out.let(f"inttoptr i64 {address.text} to ptr")
+        out.line(f"br i1 {inside}, label %{good}, label %{bad}, !prof !2")
+        out.label(bad)
+        other = out.let(
+            f"call i64 @lw_check_one(ptr %x, ptr %w, ptr {cache}, i64 {address.text}, i32 {t.active}, i32 {bytes_}, "
+            f"i32 {site.index})"
+        )
+    other = out.let(f"inttoptr i64 {other} to ptr")
+    out.line(f"br label %{told}")
+    out.label(told)
     out.line(f"br label %{good}")
     out.label(good)
-    return out.let(f"inttoptr i64 {address.text} to ptr")
+    return out.let(f"phi ptr [ {pointer}, %{asks} ], [ {other}, %{told} ]")
 
 
 def uniform_cost(t: FunctionTranslator, space: Space, address: Quantity, bytes_: int, site: SiteInfo) -> None:
@@ -403,6 +407,7 @@ def store(t: FunctionTranslator, ins: Instruction) -> None:
     if ordered:
         t.out.line('fence syncscope("singlethread") seq_cst')
     bytes_ = int(element[1:]) // 8
+    events.access(t, ins, site, space, address, sources)
     recount(t, ins, site, address)
     group = t.groups.get(id(ins))
     planned = ins.guard is None and space in (Space.GLOBAL, Space.SHARED) and not reaches_cluster(ins)
@@ -486,6 +491,7 @@ def load_param(t: FunctionTranslator, ins: Instruction) -> None:
     if place is None and not t.function.is_kernel:  # by address: a parameter of a device function lies in local memory
         site = t.new_site(ins, Space.LOCAL, AccessKind.LOAD, 8 * bytes_ * len(targets))
         address = address_of(t, ins.operands[1], wide=False)
+        events.access(t, ins, site, Space.LOCAL, address)
         host, mask = touch(t, ins, Space.LOCAL, address, bytes_ * len(targets), site, is_load=True)
         for target, value in zip(targets, _gather(t, host, mask, element, len(targets)), strict=True):
             t.write(target, value, ins, signed=signed)
@@ -494,7 +500,7 @@ def load_param(t: FunctionTranslator, ins: Instruction) -> None:
         address = address_of(t, ins.operands[1], wide=True)
         if not isinstance(ins.operands[1].base, Symbol):  # type: ignore[union-attr]
             t.out.line(
-                f"call void @lw_check_each(ptr %x, ptr %w, ptr %scratch, <32 x i64> {t.vector(address)}, "
+                f"call i32 @lw_check_each(ptr %x, ptr %w, ptr %scratch, <32 x i64> {t.vector(address)}, "
                 f"i32 {t.mask(ins)}, i32 {bytes_ * len(targets)}, i32 {t.fault_site()})"
             )
         for part, target in enumerate(targets):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lanewise.emulator import quantity as q
 from lanewise.emulator.ir import Elementwise, Value
 from lanewise.emulator.kinds import UNIFORM, VARYING, Tag, constant
+from lanewise.emulator.lowering import events
 from lanewise.emulator.moving import lane_vector
 from lanewise.emulator.quantity import Quantity
 from lanewise.ptx.syntax import TYPE_BITS, Instruction, Operand, PairOperand
@@ -44,6 +45,7 @@ def source_lane(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
 
 def shfl(t: FunctionTranslator, ins: Instruction) -> None:
     """shfl.sync d|p, a, b, c, mask and the older shfl without a mask."""
+    events.exchange(t, ins)
     target, predicate = _pair(ins.operands[0])
     value, b, c = ins.operands[1:4]
     mode = next(m for m in ins.modifiers if m in ("up", "down", "bfly", "idx"))
@@ -137,6 +139,7 @@ def _shape_of(t: FunctionTranslator, members: Quantity) -> tuple[Elementwise, Qu
 
 def vote(t: FunctionTranslator, ins: Instruction) -> None:
     """vote.sync.{all,any,uni,ballot} and the older forms without a mask."""
+    events.exchange(t, ins)
     destination = ins.operands[0]
     predicate = t.operand(ins.operands[1], "pred")
     members = _members(t, ins, ins.operands[2] if len(ins.operands) > 2 else None)
@@ -163,6 +166,7 @@ def activemask(t: FunctionTranslator, ins: Instruction) -> None:
 
 def elect(t: FunctionTranslator, ins: Instruction) -> None:
     """elect.sync d|p, mask: the lowest member leads."""
+    events.exchange(t, ins)
     target, predicate = _pair(ins.operands[0])
     members = _members(t, ins, ins.operands[1])
     text = members.text
@@ -179,6 +183,7 @@ def elect(t: FunctionTranslator, ins: Instruction) -> None:
 # ---------------------------------------------------------------------- match
 def match(t: FunctionTranslator, ins: Instruction) -> None:
     """match.any.sync and match.all.sync of 32- and 64-bit values."""
+    events.exchange(t, ins)
     target, predicate = _pair(ins.operands[0])
     element = f"i{TYPE_BITS[ins.type]}"
     value = t.vector(t.operand(ins.operands[1], ins.type))
@@ -237,6 +242,7 @@ _IDENTITY = {"add": "0", "or": "0", "xor": "0", "and": "-1"}
 
 def redux(t: FunctionTranslator, ins: Instruction) -> None:
     """redux.sync: a reduction over the members, given to each of them."""
+    events.exchange(t, ins)
     operation = next(m for m in ins.modifiers if m in ("add", "min", "max", "and", "or", "xor"))
     signed = ins.type.startswith("s")
     value = t.vector(t.operand(ins.operands[1], ins.type))

@@ -1,0 +1,1 @@
+"""What a program does wrong: bounds, races, uninitialised reads, barriers, leaks; found while its kernels run."""

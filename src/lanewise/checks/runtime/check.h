@@ -1,0 +1,187 @@
+/* What the parts of the check runtime share. The functions listen to a launch (emulator/layout.py, Hooks): they run on
+ * the small stack of a warp, on several threads at a time.
+ *
+ * Time within a block is a count of its synchronising events, `tick`: an access carries the tick it was made at, and an
+ * event that orders something remembers the tick that it began. What happened at a tick before that is ordered. */
+#pragma once
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout.h" /* generated from emulator/layout.py: offsets of WARP_*, BLOCK_*, WORKER_*, LAUNCH_* */
+
+#define FIELD(type, base, offset) (*(type *)((char *)(base) + (offset)))
+enum { LANES = 32, MOST_WARPS = 32, MOST_LINES = 1 << 14 };
+
+/* --- what Python tells of a kernel; numpy.dtype in library.py */
+enum { IN_GLOBAL, IN_SHARED, IN_LOCAL, IN_NONE };
+enum { IS_LOAD, IS_STORE, IS_ATOMIC };
+enum { IS_VOLATILE = 1, IS_ACQUIRE = 2, IS_RELEASE = 4, IS_GENERIC = 8, HAS_RANGE = 16 };
+typedef struct {
+    uint8_t space, kind, bytes, element; /* bytes of a lane, and of one of its components */
+    uint8_t scope, flags;                /* scope of a strong access, 0: a weak one */
+    uint16_t line;                       /* number of its source line */
+    int32_t low, high;                   /* HAS_RANGE: the bytes of the shared or local variable that is meant */
+} Site;
+
+/* --- what is found; numpy.dtype in library.py */
+enum { FOUND_FAULT, FOUND_RACE, FOUND_ARMS, FOUND_PLACES, FOUND_EXITED, FOUND_MASK, FOUND_ABSENT, FOUND_RANGE };
+enum { AS_ERROR, AS_UNORDERED, AS_SAME_VALUE, AS_NO_ACQUIRE };
+enum { DID_READ, DID_WRITE, DID_ATOMIC, DID_WAIT };
+typedef struct {
+    uint32_t line; /* number of a source line */
+    uint32_t site; /* of a memory access, or a place; ~0 where it is not known */
+    uint32_t block, warp, lane;
+    uint32_t did;
+} Side;
+typedef struct {
+    uint32_t what, how, code; /* code: of a fault */
+    uint32_t bytes;
+    Side now, before;
+    uint64_t address;
+    uint32_t mask, seen_mask;
+    uint64_t lanes, times;
+    uint32_t by_order; /* the verdict holds for the observed order of locks or atomics */
+    uint32_t unused;
+    uint64_t addresses[LANES];
+} Found;
+
+typedef struct BlockState BlockState;
+typedef struct SyncObject SyncObject;
+typedef struct Page Page;
+
+typedef struct Check {
+    void *hooks[HOOKS_SIZE / 8]; /* first: this is the table that kernels call */
+    const Site *sites;
+    const uint16_t *places; /* lines of places, from PLACE_BASE up */
+    uint64_t arena, arena_size;
+    uint32_t warps, races, ranges; /* races, ranges: what is looked for */
+    uint32_t launch;
+    /* findings of the launch */
+    pthread_mutex_t lock;
+    Found *found;
+    uint32_t found_count, found_room, found_lost;
+    uint64_t accesses, lanes_checked;
+    /* blocks of the launch */
+    BlockState **states;
+    uint32_t state_count, state_room;
+    uint32_t next_segment;
+    uint32_t *segment_block; /* block by segment / warps */
+    uint32_t segment_room;
+    /* global memory */
+    Page **pages, *made; /* by address / PAGE_BYTES */
+    /* strong accesses that others may have seen */
+    SyncObject **objects;
+    uint32_t object_count, object_room;
+    uint32_t strong; /* objects with something published */
+} Check;
+
+typedef struct {
+    const SyncObject *object;
+    uint32_t start, end; /* what was published there when it was read */
+    uint32_t tick;
+    uint8_t warp, lane, fenced;
+} Acquired;
+
+typedef struct {
+    uint32_t full;              /* tick since which all lanes are in step */
+    uint32_t (*known)[LANES];   /* [lane][other]: tick up to which a lane knows another; null: nothing beside `full` */
+    uint32_t fence[LANES];      /* tick of the lane's last fence, 0: none */
+    uint8_t fence_scope[LANES];
+    uint32_t *ran;              /* lanes that ran each line last */
+    /* the barrier that the warp has come to */
+    uint32_t arrived_place, arrived_mask, arrive_tick;
+    uint8_t arrived_barrier, arrived, waits;
+    uint32_t partial_place, partial_mask; /* lanes that came to a barrier without the others */
+} WarpState;
+
+typedef struct {
+    uint32_t tick, mask;
+    uint16_t line;
+    uint8_t warp, bytes, flags;
+    uint32_t offsets[LANES];
+} SharedRead;
+enum { SHARED_LOG = 2048, TICKS_OF_A_SEGMENT = 1000 };
+
+struct BlockState {
+    Check *check;
+    char *memory; /* the block's shared memory */
+    uint32_t block;
+    uint32_t segment; /* of warp 0 */
+    uint32_t tick, base;  /* base: tick that the segment began at */
+    uint32_t all;     /* tick since which all of the block is in step */
+    uint32_t (*known)[MOST_WARPS]; /* [warp][other], from barriers of a part of the block */
+    uint64_t accesses, lanes; /* not yet added to the launch's */
+    WarpState warp[MOST_WARPS];
+    /* shared memory */
+    uint64_t *last, *reader; /* one record a word */
+    uint32_t shared_words;
+    bool wrote; /* since `all` */
+    SharedRead *log;
+    uint32_t logged;
+    /* what was read of others */
+    Acquired *acquired;
+    uint32_t acquired_count, acquired_room;
+};
+
+typedef void *Warp, *Worker, *Block;
+
+static inline Check *check_of(Worker w) {
+    void *launch = FIELD(void *, w, WORKER_LAUNCH);
+    return FIELD(Check *, launch, LAUNCH_HOOKS);
+}
+static inline Block block_of(Warp x) { return FIELD(Block, x, WARP_BLOCK); }
+static inline BlockState *state_of(Warp x) { return FIELD(BlockState *, block_of(x), BLOCK_NOTES); }
+static inline uint32_t warp_of(Warp x) { return FIELD(uint32_t, x, WARP_INDEX); }
+static inline uint32_t alive(Warp x) { return FIELD(uint32_t, x, WARP_MASK) & ~FIELD(uint32_t, x, WARP_EXITED); }
+static inline uint32_t place_line(const Check *c, uint32_t place) { return c->places[place - PLACE_BASE]; }
+
+/* found.c */
+Found *lw_found(Check *c, uint32_t what, uint32_t how, Side now, Side before, uint64_t lanes);
+void lw_found_done(Check *c);
+/* block.c */
+void lw_block(Worker w, Block b, uint64_t begins);
+void lw_arrive(Warp x, Worker w, uint32_t id, uint32_t threads, uint32_t mask, uint32_t waits, uint32_t place);
+void lw_release(Worker w, Block b, uint64_t id);
+void lw_warp_sync(Warp x, Worker w, uint32_t place, uint32_t active, uint32_t orders, const uint32_t *members);
+void lw_renew(BlockState *s);
+/* order.c */
+bool lw_in_step(const BlockState *s, uint32_t v, uint32_t m, uint32_t u, uint32_t l, uint32_t tick);
+enum { NOT_ORDERED, ORDERED_WEAKLY, ORDERED };
+int lw_ordered_by_sync(BlockState *s, uint32_t v, uint32_t m, uint32_t block, uint32_t u, uint32_t l, uint32_t tick);
+void lw_strong(BlockState *s, uint32_t v, uint32_t lane, const Site *site, uint64_t key);
+void lw_fence(Warp x, Worker w, uint32_t active, uint32_t scope);
+void lw_forget_objects(Check *c);
+/* race.c: records of accesses, one a word. The upper half says when and by whom: the tick and the warp in shared memory,
+ * the segment (a block for a while), the warp and some bits of the tick in global memory. */
+enum { READ = 1, STRONG = 2, MORE_LANES = 4, MORE_WARPS = 8 }; /* MORE: of readers, others of the warp, of other warps */
+enum { OF_BLOCK = MORE_LANES };                                /* of strong writes: their scope is the block */
+#define LOW(lane, line, bytes, flags)                                                                                  \
+    ((uint64_t)(lane) << 22 | (uint64_t)(line) << 8 | (uint64_t)(bytes) << 4 | (uint64_t)(flags))
+#define LANE_OF(r) ((uint32_t)((r) >> 22) & 31)
+#define LINE_OF(r) ((uint32_t)((r) >> 8) & (MOST_LINES - 1))
+#define BYTES_OF(r) ((uint32_t)((r) >> 4) & 15)
+typedef struct { /* the access that is made */
+    BlockState *s;
+    const Site *site;
+    uint32_t number, warp, lane, mask, active;
+    const uint64_t *at;
+    const void *values;
+    uint64_t address; /* of the word that is looked at; an offset in shared memory */
+    uint32_t part;    /* bytes of the access before that word */
+    const char *memory;
+} Access;
+typedef struct { /* an earlier one, from a record */
+    uint32_t block, warp, lane, line, tick, flags;
+    bool same_block, other_lane, other_warp; /* other: it was not the one named but another */
+} Earlier;
+void lw_conflict(const Access *a, const Earlier *e);
+/* shared.c, global.c */
+void lw_shared(Access *a);
+void lw_flush_reads(BlockState *s);
+void lw_shared_room(BlockState *s, uint64_t bytes);
+void lw_global(Access *a);
+void lw_forget_pages(Check *c);
+void lw_page_room(Check *c);

@@ -1,0 +1,163 @@
+/* What kernels call, and what Python calls: a `Check` listens to one launch after the other. */
+#include "check.h"
+
+#define API __attribute__((visibility("default")))
+
+static Side side_of(const BlockState *s, uint32_t v, const Check *c, uint32_t site, uint32_t mask) {
+    static const uint32_t did[] = {[IS_LOAD] = DID_READ, [IS_STORE] = DID_WRITE, [IS_ATOMIC] = DID_ATOMIC};
+    bool place = site >= PLACE_BASE;
+    return (Side){place ? place_line(c, site) : c->sites[site].line, site, s->block, v, (uint32_t)__builtin_ctz(mask),
+                  place ? DID_READ : did[c->sites[site].kind]};
+}
+
+static const Side NOBODY = {~0u, ~0u, ~0u, ~0u, ~0u, DID_WAIT};
+
+/* The lanes that leave the variable they mean. */
+static void in_range(BlockState *s, uint32_t v, uint32_t number, uint32_t mask, const uint64_t *at) {
+    const Site *site = &s->check->sites[number];
+    uint32_t out = 0;
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        int64_t first = (int32_t)at[lane];
+        if (first < site->low || first + site->bytes > site->high) out |= 1u << lane;
+    }
+    if (!out) return;
+    Found *f = lw_found(s->check, FOUND_RANGE, AS_ERROR, side_of(s, v, s->check, number, out), NOBODY,
+                        (uint64_t)__builtin_popcount(out));
+    if (!f) return;
+    f->mask = out;
+    f->bytes = site->bytes;
+    memcpy(f->addresses, at, sizeof f->addresses);
+    lw_found_done(s->check);
+}
+
+static void part_of(Access *a, uint32_t mask, uint64_t window, uint32_t site, void (*check)(Access *)) {
+    uint64_t offsets[LANES];
+    if (!mask) return;
+    Access part = *a;
+    part.mask = mask;
+    part.number = a->number + site;
+    part.site = a->site + site;
+    for (uint32_t i = 0; i < LANES; i++) offsets[i] = a->at[i] - window;
+    part.at = offsets;
+    check(&part);
+}
+
+static void lw_access(Warp x, Worker w, uint32_t number, uint32_t mask, uint32_t active, const uint64_t *at,
+                      const void *values) {
+    (void)w;
+    if (!mask) return;
+    BlockState *s = state_of(x);
+    Check *c = s->check;
+    const Site *site = &c->sites[number];
+    uint32_t v = warp_of(x);
+    s->accesses++;
+    s->lanes += (uint64_t)__builtin_popcount(mask);
+    if (site->flags & HAS_RANGE && c->ranges) in_range(s, v, number, mask, at);
+    if (!c->races) return;
+    Access a = {.s = s, .site = site, .number = number, .warp = v, .mask = mask, .active = active, .at = at,
+                .values = values, .memory = s->memory};
+    if (site->flags & IS_GENERIC) {
+        uint32_t shared = 0, local = 0;
+        for (uint32_t i = 0; i < LANES; i++) {
+            shared |= (uint32_t)(at[i] - SHARED_WINDOW_BASE < WINDOW_BYTES_EACH) << i;
+            local |= (uint32_t)(at[i] - LOCAL_WINDOW_BASE < WINDOW_BYTES_EACH) << i;
+        }
+        part_of(&a, mask & shared, SHARED_WINDOW_BASE, 1, lw_shared);
+        a.mask &= ~(shared | local);
+        if (!a.mask) return;
+        lw_global(&a);
+    } else if (site->space == IN_SHARED) {
+        lw_shared(&a);
+    } else if (site->space == IN_GLOBAL) {
+        lw_global(&a);
+    }
+    if (!site->scope) return;
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        bool shared = site->space == IN_SHARED || at[lane] - SHARED_WINDOW_BASE < WINDOW_BYTES_EACH;
+        uint64_t key = at[lane] & ~3ull;
+        if (shared) key = (uint64_t)s->block << 32 | (key & 0xffffff) | 1;
+        lw_strong(s, v, lane, site, key);
+    }
+}
+
+static uint32_t lw_fault(Warp x, Worker w, uint32_t site, uint32_t code, uint32_t mask, uint32_t bytes) {
+    BlockState *s = state_of(x);
+    Found *f = lw_found(s->check, FOUND_FAULT, code, side_of(s, warp_of(x), s->check, site, mask), NOBODY,
+                        (uint64_t)__builtin_popcount(mask));
+    if (!f) return 1;
+    f->code = code;
+    f->bytes = bytes;
+    f->mask = mask;
+    memcpy(f->addresses, (char *)w + WORKER_FAULT_ADDRESSES, sizeof f->addresses);
+    f->address = f->addresses[__builtin_ctz(mask)];
+    lw_found_done(s->check);
+    return 1;
+}
+
+API Check *lw_check_new(uint64_t arena, uint64_t size) {
+    Check *c = calloc(1, sizeof *c);
+    pthread_mutex_init(&c->lock, NULL);
+    c->arena = arena;
+    c->arena_size = size;
+    return c;
+}
+
+/* The next launch: `warps` of a block; what is looked for. Returns the table of functions. */
+API void *lw_check_begin(Check *c, const Site *sites, const uint16_t *places, uint32_t warps, uint32_t races,
+                         uint32_t ranges, uint32_t faults, uint32_t barriers) {
+    c->sites = sites;
+    c->places = places;
+    c->warps = warps;
+    c->races = races;
+    c->ranges = ranges;
+    c->launch++;
+    c->found_count = c->found_lost = 0;
+    c->accesses = c->lanes_checked = 0;
+    c->next_segment = 0;
+    if (races) lw_page_room(c);
+    void **hooks = c->hooks;
+    hooks[HOOKS_ACCESS / 8] = (void *)lw_access;
+    hooks[HOOKS_FAULT / 8] = faults ? (void *)lw_fault : NULL;
+    hooks[HOOKS_BLOCK / 8] = (void *)lw_block;
+    hooks[HOOKS_ARRIVE / 8] = races || barriers ? (void *)lw_arrive : NULL;
+    hooks[HOOKS_RELEASE / 8] = races || barriers ? (void *)lw_release : NULL;
+    hooks[HOOKS_WARP_SYNC / 8] = (void *)lw_warp_sync;
+    hooks[HOOKS_FENCE / 8] = (void *)lw_fence;
+    return c->hooks;
+}
+
+/* The launch is over. Returns what was found, valid until the next one begins. */
+API const Found *lw_check_end(Check *c, uint32_t *count, uint32_t *lost, uint64_t *accesses, uint64_t *lanes) {
+    for (uint32_t i = 0; i < c->state_count; i++) {
+        BlockState *s = c->states[i];
+        c->accesses += s->accesses; /* of blocks that did not come to their end */
+        c->lanes_checked += s->lanes;
+        for (uint32_t v = 0; v < MOST_WARPS; v++) {
+            free(s->warp[v].known);
+            free(s->warp[v].ran);
+        }
+        free(s->known);
+        free(s->last);
+        free(s->reader);
+        free(s->log);
+        free(s->acquired);
+        free(s);
+    }
+    c->state_count = 0;
+    lw_forget_objects(c);
+    *count = c->found_count;
+    *lost = c->found_lost;
+    *accesses = c->accesses;
+    *lanes = c->lanes_checked;
+    return c->found;
+}
+
+API void lw_check_free(Check *c) {
+    lw_forget_pages(c);
+    free(c->states);
+    free(c->segment_block);
+    free(c->found);
+    free(c);
+}
