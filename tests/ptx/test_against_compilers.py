@@ -63,6 +63,10 @@ def operand(pattern: OperandPattern, number: int, modifiers: list[str], choose: 
         named = [f"{types[-1][0]}{2 * TYPE_BITS[types[-1]]}"]
     if pattern.type == "POLICY":
         return "%d3" if "L2::cache_hint" in modifiers else ""
+    if pattern.kind == "constant":
+        return "1"
+    if pattern.kind == "vector":
+        return vector(named[0], pattern.length(tuple(modifiers)) or 2)
     count = next((int(modifier[1]) for modifier in modifiers if modifier in ("v2", "v4", "v8")), 1)
     if pattern.kind == "maybe-vector" and count > 1:
         if count * TYPE_BITS[named[0]] > 128 or count > 4:

@@ -43,6 +43,8 @@ def written_and_read(instruction: Instruction) -> tuple[set[str], set[str]]:
     spec = spec_of(instruction)
     written = {name for operand in instruction.operands[: spec.destinations] for name in flow.registers_in(operand)}
     read = {name for operand in instruction.operands[spec.destinations :] for name in flow.registers_in(operand)}
+    if spec.accumulates:
+        read |= written
     if instruction.guard is not None:
         read.add(instruction.guard.register.name)
     if instruction.has("cc"):

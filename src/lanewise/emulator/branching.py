@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lanewise.emulator.flow import BasicBlock, bit_indices, is_sync
+from lanewise.emulator.flow import BasicBlock, bit_indices, is_sync, of_whole_warp
 from lanewise.emulator.kinds import Tag
 from lanewise.emulator.layout import BLOCK_COUNTERS, BLOCK_DIVERGENT, Warp
 from lanewise.emulator.unit import Unit
@@ -338,7 +338,11 @@ class BranchTranslator(ValueTranslator):
         out = self.out
         exited = self.load_field(Warp.EXITED, "i32")
         alive = out.let(f"and i32 {self.load_field(Warp.MASK, 'i32')}, {out.let(f'xor i32 {exited}, -1')}")
-        if instruction.opcode == "call" or (is_sync(instruction) and not instruction.has("warp")):
+        if (
+            instruction.opcode == "call"
+            or of_whole_warp(instruction)
+            or (is_sync(instruction) and not instruction.has("warp"))
+        ):
             return alive
         members = self.operand(instruction.operands[-1], "b32")
         text = members.text

@@ -78,6 +78,10 @@ def registers_in(operand: Operand) -> Iterable[str]:
             return
 
 
+MATRICES = frozenset(("mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "wgmma"))
+EXCHANGES = MATRICES | {"shfl", "vote", "match", "redux", "elect"}
+
+
 def is_terminator(instruction: Instruction) -> bool:
     return instruction.opcode in ("bra", "brx", "ret", "exit")
 
@@ -90,8 +94,14 @@ def is_sync(instruction: Instruction) -> bool:
 
 
 def exchanges(instruction: Instruction) -> bool:
-    """Whether lanes exchange values here and so wait for the lanes of a mask: shfl.sync, vote.sync and the like."""
-    return instruction.opcode in ("shfl", "vote", "match", "redux", "elect") and instruction.has("sync")
+    """Whether lanes exchange values here and so wait for the lanes of a mask: shfl.sync, vote.sync and the like; for
+    the whole warp in matrix instructions."""
+    return instruction.opcode in EXCHANGES and instruction.has("sync")
+
+
+def of_whole_warp(instruction: Instruction) -> bool:
+    """Whether an exchange is one of all lanes of the warp, and names no mask."""
+    return instruction.opcode in MATRICES
 
 
 def branch_labels(function: Function, instruction: Instruction) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import re
 from functools import cache
 
 from lanewise.emulator import access, counting, mbarriers, moving, scheduler
+from lanewise.emulator.matrix import numbers, products, rounding, rows
 
 _ELEMENTS = ("i8", "i16", "i32", "i64", "i128")
 _HEADER = re.compile(r"^define (?:internal )?(?P<returns>[^@]*)@(?P<name>[\w.]+)\((?P<parameters>.*)\)", re.M)
@@ -22,6 +23,7 @@ def text() -> str:
     for element in _ELEMENTS:
         parts += [moving.gather(element)[1], moving.scatter(element)[1], moving.slow_ways(element)]
     parts += counting.definitions().values()
+    parts += [numbers.definitions(), products.definitions(), rounding.definitions(), rows.definitions()]
     return merge(parts, ["declare void @lw_kernel(ptr, ptr)", *_intrinsics()]).replace("define internal ", "define ")
 
 

@@ -41,11 +41,14 @@ class FunctionTranslator(BranchTranslator):
         alive = self.out.let(f"xor i32 {exited}, -1")
         back = self.out.let(f"and i32 %mask, {alive}")
         self.out.line(f"ret i32 {back}")
+        if self._room_bytes:
+            self.out.lines.insert(self._room_place, f"  %room = alloca [{self._room_bytes} x i8], align 64")
         body = "\n".join(self.out.lines)
         return f"define internal i32 @{name}({PARAMETERS}, i32 %mask, i32 %frame) #0 {{\nentry:\n{body}\n}}\n"
 
     def _prologue(self) -> None:
         out = self.out
+        self._room_place, self._room_bytes = len(out.lines), 0
         out.line("%act = alloca i32")
         out.line("store i32 %mask, ptr %act")
         for b in sorted(self.waits):
@@ -220,6 +223,11 @@ class FunctionTranslator(BranchTranslator):
         return self.unit.add_site(
             self.function, instruction, self.first_block + self.block.index, space, kind, width_bits, array
         )
+
+    def room(self, size: int) -> str:
+        """A pointer to native stack of at least `size` bytes, at a multiple of 64, for the instruction at hand."""
+        self._room_bytes = max(self._room_bytes, size)
+        return "%room"
 
     def fault_site(self) -> int:
         """Number of the instruction at hand for messages; not a memory site."""

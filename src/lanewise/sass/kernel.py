@@ -23,7 +23,8 @@ from lanewise.sass.listing import SassFunction, SassInstruction, never_runs
 from lanewise.sass.unroll import PtxFlow, UnrolledLoop, unrolled_loops
 
 _KINDS = {"ld": AccessKind.LOAD, "ldu": AccessKind.LOAD, "st": AccessKind.STORE, "atom": AccessKind.ATOMIC,
-          "red": AccessKind.ATOMIC}  # fmt: skip
+          "red": AccessKind.ATOMIC, "ldmatrix": AccessKind.LOAD, "stmatrix": AccessKind.STORE}  # fmt: skip
+_ROW_BITS = 128  # of the matrices of ldmatrix and stmatrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,8 @@ def ptx_access(instruction: Instruction) -> PtxAccess | None:
     space = space_of(instruction)
     if space == Space.PARAM:
         return None
+    if instruction.opcode in ("ldmatrix", "stmatrix"):
+        return PtxAccess(Space.SHARED, kind, _ROW_BITS)
     return PtxAccess(space, kind, TYPE_BITS[instruction.type] * vector_length(instruction))
 
 

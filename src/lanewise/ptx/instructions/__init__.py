@@ -4,7 +4,8 @@ Lowering keys: the elementwise ones name functions of `lanewise.emulator.lowerin
 `floating`, `half`, `approximate`, `compare`, `convert`, `video`, `move`). The others are translated with knowledge of
 lanes and memory: `memory` (load, store, load_param, store_param, prefetch, cvta, isspacep), `atomics` (atom, red),
 `warp` (shfl, vote, match, redux, activemask, elect), `barrier` (bar, barrier_red, arrive, warp_sync, membar), `cluster`
-(barrier, mapa, getctarank) and `control` (bra, brx, call, ret, exit, trap, brkpt, nanosleep, pmevent, griddepcontrol).
+(barrier, mapa, getctarank), `matrix` (ldmatrix, stmatrix, movmatrix), `mma` (mma) and `control` (bra, brx, call, ret,
+exit, trap, brkpt, nanosleep, pmevent, griddepcontrol).
 
 Section numbers are those of PTX ISA 9.1; what 9.2 added is there.
 """
@@ -26,8 +27,10 @@ from lanewise.ptx.instructions import (
     matrix,
     movement,
     synchronisation,
+    tensor_memory,
     texture,
     video,
+    warpgroup,
 )
 from lanewise.ptx.instructions.forms import Form
 from lanewise.ptx.instructions.spec import InstructionSpec, Status
@@ -47,6 +50,8 @@ TABLE: tuple[InstructionSpec, ...] = (
     *control.SPECS,
     *synchronisation.SPECS,
     *matrix.SPECS,
+    *warpgroup.SPECS,
+    *tensor_memory.SPECS,
     *video.SPECS,
 )
 

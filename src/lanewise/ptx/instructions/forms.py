@@ -9,6 +9,8 @@ operands, results first:
     u32, pred, ...  that type;  X|pred  a pair, of which the second may be missing;  X+pred  a whole pair
     V               T, or a vector of T where `.v2`, `.v4` or `.v8` is among the modifiers
     {}              a vector in braces: two or four equal parts of T;  {T}  any vector of T, of one even
+    {b32*4}         a vector of four of that type (one may stand without braces);  {f32*n/2}  as many as the shape says
+    imm             a constant integer
     []              an address;  &  a label, function or table;  _  no result is taken
     POLICY          a cache policy: there exactly with `.L2::cache_hint`
     ...             anything from here on
@@ -18,6 +20,7 @@ A `?` after an operand: it may be missing.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -81,6 +84,7 @@ SETS: dict[str, str] = {
 
 _TAKE_SYMBOLS = frozenset(("mov", "cvta", "mapa", "getctarank", "isspacep", "istypep"))
 _HINT = "L2::cache_hint"
+_SHAPE = re.compile(r"m\d+n(\d+)k\d+")
 _VECTOR_SIZES = {"v2": 2, "v4": 4, "v8": 8}
 
 
@@ -105,8 +109,10 @@ class OperandPattern:
     """One operand of a form. `type` is a PTX type or one of the words at the top of this file."""
 
     type: str
-    kind: str  # value, pair (second optional), both (of a pair), vector, parts, maybe-vector, address, code, sink
+    kind: str  # value, pair (second optional), both (of a pair), vector, parts, maybe-vector, address, code, sink,
+    # constant
     optional: bool
+    count: str = ""  # of a vector's elements: a number, or a part of the shape's n ("n/2")
 
     def fits(self, operand: Operand, instruction: Instruction, *, destination: bool) -> bool:
         modifiers = instruction.modifiers
@@ -117,7 +123,10 @@ class OperandPattern:
         if self.kind == "code":
             return isinstance(operand, Symbol | Register)
         if self.kind == "vector":
-            return isinstance(operand, VectorOperand | Register)
+            found = len(operand.elements) if isinstance(operand, VectorOperand) else int(isinstance(operand, Register))
+            return found > 0 and self.length(modifiers) in (0, found)
+        if self.kind == "constant":
+            return isinstance(operand, Integer)
         if self.kind == "parts":
             return isinstance(operand, VectorOperand) and _is_parted(modifiers, len(operand.elements))
         if self.kind == "maybe-vector":
@@ -139,6 +148,13 @@ class OperandPattern:
         if isinstance(operand, Symbol):
             return instruction.opcode in _TAKE_SYMBOLS
         return isinstance(operand, Register | Special | Integer | Float)
+
+    def length(self, modifiers: tuple[str, ...]) -> int:
+        """How many elements a vector has; 0 where any number will do."""
+        if not self.count.startswith("n"):
+            return int(self.count or 0)
+        columns = next(int(found[1]) for word in modifiers if (found := _SHAPE.fullmatch(word)))
+        return columns // int(self.count.removeprefix("n/"))
 
 
 def _is_width_of_access(count: int, modifiers: tuple[str, ...]) -> bool:
@@ -168,8 +184,11 @@ def _parse_operand(text: str) -> OperandPattern:
         return OperandPattern("b64", "sink", optional)
     if text == "{}":
         return OperandPattern("PART", "parts", optional)
-    if text == "{T}":
-        return OperandPattern("T", "vector", optional)
+    if text.startswith("{"):
+        element, _, count = text[1:-1].partition("*")
+        return OperandPattern(element, "vector", optional, count)
+    if text == "imm":
+        return OperandPattern("b32", "constant", optional)
     if text == "V":
         return OperandPattern("T", "maybe-vector", optional)
     if "+" in text:

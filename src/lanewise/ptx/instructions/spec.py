@@ -22,7 +22,8 @@ class InstructionSpec:
     `opcode` is the name as the PTX ISA writes it, fixed modifiers included (`bar.warp.sync`). `lowering` names the
     function that translates it (`"integer.add"`); None where this version cannot run it, with the `reason`.
     `elementwise`: each lane's result depends on that lane's operands alone. `destinations`: how many leading operands
-    are results. `convergence` is its effect on control flow: none, branch, exit, call, barrier (of a block), warp.
+    are results; where it `accumulates` they are read too. `convergence` is its effect on control flow: none, branch,
+    exit, call, barrier (of a block), warp.
     """
 
     opcode: str
@@ -35,6 +36,7 @@ class InstructionSpec:
     destinations: int = 1
     convergence: str = "none"
     reason: str | None = None
+    accumulates: bool = False
 
     @property
     def status(self) -> Status:
@@ -83,6 +85,7 @@ def group(name: str) -> SpecMaker:
         elementwise: bool = False,
         destinations: int = 1,
         convergence: str = "none",
+        accumulates: bool = False,
     ) -> InstructionSpec:
         words = " ".join(opcode.split(".")[1:]) if fixed is None else fixed
         return InstructionSpec(
@@ -96,6 +99,7 @@ def group(name: str) -> SpecMaker:
             destinations=destinations,
             convergence=convergence,
             reason=reason,
+            accumulates=accumulates,
         )
 
     return entry

@@ -1,0 +1,59 @@
+"""mma.sync (PTX ISA 9.7.14.5): products of fragments that the registers of a warp hold."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lanewise.emulator import quantity as q
+from lanewise.emulator.lowering.memory import components
+from lanewise.emulator.matrix.multiply import Product, write
+from lanewise.ptx.syntax import Instruction, Operand
+
+if TYPE_CHECKING:
+    from lanewise.emulator.translate import FunctionTranslator
+
+_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
+
+
+def shape_of(ins: Instruction) -> tuple[int, int, int]:
+    """m, n and k."""
+    found = next(match for word in ins.modifiers if (match := _SHAPE.fullmatch(word)))
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def product_of(ins: Instruction) -> Product:
+    """What an mma of any shape but Volta's computes."""
+    m, _, k = shape_of(ins)
+    d, a, b, c = ins.types
+    operation = next((word for word in ins.modifiers if word in ("xor", "and")), "")
+    return Product(m, k, a, b, c, d, ins.has("satfinite"), operation)
+
+
+def store_registers(t: FunctionTranslator, room: str, operands: tuple[Operand, ...], element: str) -> None:
+    """Put registers of all lanes one after the other into memory."""
+    for number, operand in enumerate(operands):
+        vector = t.vector(t.operand(operand, f"b{element[1:]}"))
+        pointer = t.out.let(f"getelementptr <32 x {element}>, ptr {room}, i64 {number}")
+        t.out.line(f"store <32 x {element}> {vector}, ptr {pointer}, align 64")
+
+
+def load_registers(t: FunctionTranslator, room: str, first: int, targets: tuple[Operand, ...], ins: Instruction,
+                   element: str) -> None:  # fmt: skip
+    """Take results from memory."""
+    for number, target in enumerate(targets):
+        pointer = t.out.let(f"getelementptr <32 x {element}>, ptr {room}, i64 {first + number}")
+        vector = t.out.let(f"load <32 x {element}>, ptr {pointer}, align 64")
+        t.write(target, q.varying(vector, element), ins)
+
+
+def mma(t: FunctionTranslator, ins: Instruction) -> None:
+    """mma.sync, dense."""
+    product = product_of(ins)
+    t.out.define(product.name, write(product))
+    element = "i64" if product.a == "f64" else "i32"
+    d, a, b, c = (components(operand) for operand in ins.operands)
+    room = t.room(len(a + b + c + d) * int(element[1:]) * 4)
+    store_registers(t, room, a + b + c, element)
+    t.out.line(f"call void @{product.name}(ptr {room})")
+    load_registers(t, room, len(a + b + c), d, ins, element)
