@@ -59,7 +59,7 @@ def _powers(out: Builder) -> None:
 
 
 def _greatest(out: Builder, j: str, c: list[str]) -> list[str]:
-    """The greatest power of two among the products and c, for each row of column j; infinite where one is not finite."""
+    """The greatest power of two among the products and c, for each row of column j; infinite where one is no number."""
     start = []
     for half in c:
         bits = out.let(f"and {Q} {out.let(f'bitcast {D} {half} to {Q}')}, splat (i64 {EXPONENT})")
