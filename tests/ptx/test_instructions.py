@@ -106,7 +106,6 @@ def test_refused(text: str, words: str) -> None:
         "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [buffer], [%d1, {%r1, %r2}], [%d2]",
         "mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 {%r1,%r2}, {%r1,%r2}, {%r5,%r6}, {%r1,%r2}, %r3, 0",
         "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, {%f1, %f2}]",
-        "mbarrier.arrive.shared::cta.b64 %d1, [buffer]",
         "tcgen05.wait::ld.sync.aligned",
     ],
 )
