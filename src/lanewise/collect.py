@@ -138,7 +138,7 @@ def machine_access(cost: AccessCost) -> Access:
         ptx_line=instruction.ptx_line or 0,
         opcode=site.opcode if site else instruction.opcode,
         space=cost.space,
-        kind=memory[1],
+        kind=site.kind if site is not None and instruction.name == "LDGSTS" else memory[1],
         width_bits=instruction.width_bits,
         requests=cost.requests,
         threads=cost.threads,

@@ -6,6 +6,7 @@ import random
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,10 @@ FIRST_LINE = DECLARATIONS.count("\n") + 1
 BY_WIDTH = {1: "%p", 8: "%h", 16: "%h", 32: "%r", 64: "%d", 128: "%q"}
 
 # Entries whose operands are parameters, labels or numbers with a meaning of their own.
-SPECIAL = {"ld.param", "st.param", "bra", "brx.idx", "call", "lop3", "discard", "applypriority", "pmevent"}
+SPECIAL = {
+    "ld.param", "st.param", "bra", "brx.idx", "call", "lop3", "discard", "applypriority", "pmevent", "setmaxnreg",
+    "fence.proxy",
+}  # fmt: skip
 
 # What the PTX ISA has and ptxas 13.0 has not, has only in another order of modifiers, or only with 32-bit addresses.
 NOT_IN_PTXAS = re.compile(
@@ -52,9 +56,13 @@ def vector(ptx_type: str, count: int) -> str:
 def operand(pattern: OperandPattern, number: int, modifiers: list[str], choose: random.Random) -> str | None:
     """An operand that fits a pattern; None where the form cannot be written so."""
     types = [modifier for modifier in modifiers if modifier in TYPE_BITS]
+    pattern = replace(pattern, type=choose.choice(pattern.type.split("/")))
     named = {"T": types[-1:], "T0": types[:1], "T1": types[1:2], "T2": types[2:3]}.get(pattern.type, [pattern.type])
     if pattern.kind == "address":
-        return "[buffer]" if any(modifier.startswith("shared") for modifier in modifiers) else "[%d1]"
+        spaces = [modifier for modifier in modifiers if modifier.startswith(("shared", "global"))]
+        if len(spaces) == 2 and number < 2:  # a copy: to the first, from the second
+            spaces = spaces[number:][:1]
+        return "[buffer]" if any(space.startswith("shared") for space in spaces) else "[%d1]"
     if pattern.kind == "sink":
         return "_"
     if pattern.type == "PART":
@@ -92,6 +100,8 @@ def write(spec: InstructionSpec, form: Form, choose: random.Random) -> str | Non
         operands = [{"%r0": "1", "%r1": "64", "%r2": "64"}.get(text, text) for text in operands]
         if "red" in spec.opcode:
             operands = [register("pred" if "pred" in modifiers else "u32", 5), "1", *operands[2:]]
+    if spec.lowering and spec.lowering.startswith("asynchronous."):
+        operands = [{"%r0": "3", "%r2": "16"}.get(text, text) for text in operands]
     return f"{'.'.join([spec.word, *modifiers])} {', '.join(operands)};"
 
 

@@ -190,6 +190,8 @@ def result_kind(instruction: Instruction, result: Analysis) -> Kind | None:
             address = instruction.operands[1]
             assert isinstance(address, Address)
             return UNIFORM if uniform and is_kernel_param(result.function, address) else VARYING
+        case "memory.create_policy":
+            return UNIFORM
         case "cluster.getctarank":
             return UNIFORM if uniform else VARYING
         case "warp.vote" | "warp.redux" | "warp.match":

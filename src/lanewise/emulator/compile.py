@@ -42,6 +42,7 @@ class KernelInfo:
     recursive: bool
     stack_bytes: int  # native stack of one warp
     spins: bool  # some loop may wait for another block
+    copies: bool  # something is copied asynchronously
     shared_arrays: tuple[tuple[str, int, int], ...]  # name, offset, size
     trip_rows: tuple[tuple[TripPlan, int], ...] = ()  # an unrolled loop, and the number of its first stage in `blocks`
 
@@ -153,6 +154,7 @@ def kernel_info(unit: Unit) -> KernelInfo:
         unit.recursive,
         unit.stack_bytes,
         unit.spins,
+        unit.copies,
         tuple(names),
         tuple(unit.trip_rows.items()),
     )

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lanewise.emulator.compile import CompiledKernel
-from lanewise.emulator.layout import FUEL, Abort, Block, Launch, Request, Status, Warp, Worker
+from lanewise.emulator.layout import FUEL, Abort, AsyncQueue, Block, Launch, Request, Status, Warp, Worker
 from lanewise.emulator.layout import Service as ServiceCode
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.pool import Task
@@ -164,11 +164,11 @@ class WorkerMemory:
         self.shared_size = -(-max(shared, 16) // 128) * 128
         self.local_size = 32 * (-(-max(local, 16) // 16) * 16)
         stack = info.stack_bytes
-        self.spaces = [
-            _reserve(max(mmap.PAGESIZE, n))
-            for n in (self.shared_size * slots, self.local_size * warps * slots, STACK_GUARD + stack * warps * slots)
-        ]
-        shared_base, local_base, stack_base = (address for _, address in self.spaces)
+        sizes = [self.shared_size * slots, self.local_size * warps * slots, STACK_GUARD + stack * warps * slots]
+        if info.copies:
+            sizes.append(AsyncQueue.SIZE * warps * slots)
+        self.spaces = [_reserve(max(mmap.PAGESIZE, n)) for n in sizes]
+        shared_base, local_base, stack_base, *queues = (address for _, address in self.spaces)
         stack_base += STACK_GUARD
         f = self.fields
         f.set(Worker.LAUNCH, launch.address)
@@ -190,6 +190,8 @@ class WorkerMemory:
         _column(contexts, Warp.BLOCK, np.uint64)[:] = (_address(self.blocks) + slot * self.block_size)[:, None]
         _column(contexts, Warp.LOCAL, np.uint64)[:] = local_base + place * self.local_size
         _column(contexts, Warp.STACK_TOP, np.uint64)[:] = stack_base + (place + 1) * stack - 128
+        if queues:
+            _column(contexts, Warp.QUEUE, np.uint64)[:] = queues[0] + place * AsyncQueue.SIZE
         _column(contexts, Warp.TIDS, np.uint64)[:] = launch.get(Launch.TIDS_TABLE) + number * 384
 
     def current(self) -> tuple[Fields, Fields]:

@@ -39,6 +39,7 @@ class Warp:
     WAIT_STATE = 112  # i32: the top bits of its word (see `mbarriers`) while the phase waited for goes on
     CLUSTER_ARRIVED = 120  # i32: lanes that have arrived at the cluster barrier, while it is not complete
     CLUSTER_PENDING = 124  # i32: lanes that have arrived there and not waited yet
+    QUEUE = 128  # ptr: AsyncQueue; null in kernels that copy nothing asynchronously
     SIZE = 192
 
 
@@ -150,6 +151,31 @@ class Hooks:
     SIZE = 64
 
 
+class AsyncEntry:
+    """One execution of cp.async by a warp whose bytes have not landed, or arrivals that follow such."""
+
+    LANES = 0  # i32: those that have not landed
+    BYTES = 4  # i32: of one lane; 0: an arrival
+    PLACE = 8  # i32: of the instruction, for messages
+    TO = 64  # <32 x i64>: host addresses in shared memory
+    FROM = 320  # <32 x i64>
+    GROUP = 576  # <32 x i32>: groups that the lane had committed before
+    READ = 704  # <32 x i32>: bytes that are copied; the rest is zero
+    SIZE = 832
+
+
+class AsyncQueue:
+    """Asynchronous copies of one warp: a ring of entries, numbered from the start of the block."""
+
+    HEAD = 0  # i64: number of the first entry
+    TAIL = 8  # i64: number of the next one
+    COMMITTED = 64  # <32 x i32>: groups of cp.async that each lane has committed
+    BULK_COMMITTED = 192  # <32 x i32>: groups of bulk copies
+    ENTRIES = 320
+    CAPACITY = 256
+    SIZE = ENTRIES + CAPACITY * AsyncEntry.SIZE
+
+
 class Status:
     """States of a warp."""
 
@@ -205,6 +231,13 @@ class Fault:
     CLUSTER_WAIT = 14
     CLUSTER_BOUNDS = 15
     CLUSTER_MISALIGNED = 16
+    COPY = 17  # see `CopyFault`, which stands in the place of the bytes
+
+
+class CopyFault:
+    """What is wrong with an asynchronous copy."""
+
+    SOURCE_SIZE = 1
 
 
 class MbarrierFault:

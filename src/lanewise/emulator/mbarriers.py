@@ -188,6 +188,43 @@ bad:
   call void @lw_mbarrier_fault(ptr %x, ptr %w, ptr %p, i32 %bit, i32 {MbarrierFault.COUNT}, i32 %place)
   unreachable
 }}
+; One more arrival that the phase at hand waits for, for each lane of %m.
+define internal void @lw_mbarrier_more(ptr %x, ptr %w, <32 x i64> %host, i32 %m, i32 %place) noinline nounwind {{
+entry:
+  %hs = alloca <32 x i64>, align 64
+  store <32 x i64> %host, ptr %hs, align 64
+  br label %loop
+loop:
+  %rest = phi i32 [ %m, %entry ], [ %rest1, %more ]
+  %end = icmp eq i32 %rest, 0
+  br i1 %end, label %out, label %lane
+lane:
+  %less = sub i32 %rest, 1
+  %rest1 = and i32 %rest, %less
+  %bit = xor i32 %rest, %rest1
+  %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
+  %hp = getelementptr i64, ptr %hs, i32 %i
+  %h = load i64, ptr %hp
+  %p = inttoptr i64 %h to ptr
+  %word = load i64, ptr %p, align 8
+  %top = lshr i64 %word, 62
+  %made = icmp eq i64 %top, 2
+  br i1 %made, label %range, label %bad
+range:
+  %pending = and i64 %word, {MAX_COUNT}
+  %room = icmp ult i64 %pending, {MAX_COUNT}
+  br i1 %room, label %more, label %bad
+more:
+  %word1 = add i64 %word, 1
+  store i64 %word1, ptr %p, align 8
+  br label %loop
+out:
+  ret void
+bad:
+  %what = phi i32 [ {MbarrierFault.INVALID}, %lane ], [ {MbarrierFault.COUNT}, %range ]
+  call void @lw_mbarrier_fault(ptr %x, ptr %w, ptr %p, i32 %bit, i32 %what, i32 %place)
+  unreachable
+}}
 ; Make objects for %n arrivals, or (%made false) end their use: each must have been made.
 define internal void @lw_mbarrier_make(ptr %x, ptr %w, <32 x i64> %host, <32 x i32> %n, i1 %made, i32 %m, i32 %place) noinline nounwind {{
 entry:
@@ -244,7 +281,7 @@ entry:
 nothing:
   ret i32 0
 look:
-  %again = phi i1 [ false, %entry ], [ true, %sleep ]
+  %again = phi i1 [ false, %entry ], [ true, %sleep ], [ %again, %open ]
   br label %loop
 loop:
   %rest = phi i32 [ %m, %look ], [ %rest1, %tested ]
@@ -284,6 +321,9 @@ tested:
   %done1 = select i1 %ended, i32 %done0, i32 %done
   br label %loop
 open:
+  %landed = call i1 @lw_async_pump(ptr %x, ptr %w, ptr %p)
+  br i1 %landed, label %look, label %still
+still:
   br i1 %again, label %tested, label %sleep
 sleep:
   %wwp = getelementptr i8, ptr %x, i64 {Warp.WAIT_WORD}

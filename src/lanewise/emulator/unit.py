@@ -103,7 +103,9 @@ class Unit:
         self.definitions: dict[str, str] = {}
         self.declarations: set[str] = set()
         self.sites: list[SiteInfo] = []
-        self._sites: dict[int, SiteInfo] = {}  # by id of the instruction: blocks may be translated twice
+        self._sites: dict[
+            tuple[int, AccessKind], SiteInfo
+        ] = {}  # by id of the instruction: blocks may be translated twice
         self.blocks: list[BlockInfo] = []
         self.functions = reachable(program, kernel)
         self.frames = {id(f): _frame(f) for f in self.functions}
@@ -112,6 +114,7 @@ class Unit:
         self.site_base = 0  # index of the first site counter; set when all blocks are known
         self.recursive = _is_recursive(program, self.functions)
         self.spins = False
+        self.copies = any(_copies_asynchronously(f) for f in self.functions)
         self.stack_bytes = 0  # native stack of a warp
         self._reaches: dict[int, Reach] = {}
         self.places: list[tuple[str, int, SourceLine | None]] = []
@@ -144,6 +147,7 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
   %shared = load ptr, ptr %blk
   %mp = getelementptr i8, ptr %x, i64 {Warp.MASK}
   %mask = load i32, ptr %mp
+{"  call void @lw_async_begin(ptr %x)" if self.copies else ""}
   %r = call i32 @{kernel}(ptr %x, ptr %w, ptr %cnt, ptr %cache, ptr %shared, ptr %params, i32 %mask, i32 0)
   ret void
 }}
@@ -207,8 +211,9 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
         width_bits: int,
         array: str | None,
     ) -> SiteInfo:
-        """A site; a generic one takes three numbers, for global, shared and local lanes."""
-        key = id(instruction)
+        """A site; a generic one takes three numbers, for global, shared and local lanes. An instruction that reads one
+        space and writes another has one of each kind."""
+        key = (id(instruction), kind)
         if key in self._sites:
             return self._sites[key]
         module = self.program.module_of(function)
@@ -339,6 +344,11 @@ def mentioned_symbols(function: Function) -> set[str]:
             for operand in statement.operands:
                 visit(operand)
     return names
+
+
+def _copies_asynchronously(function: Function) -> bool:
+    """Whether a function has copies that land later, or arrivals that follow them."""
+    return any(isinstance(s, Instruction) and (s.opcode == "cp" or s.has("async")) for s in function.body)
 
 
 def _uses_reserved_shared(function: Function) -> bool:

@@ -77,6 +77,7 @@ def _problem(function: Function, instruction: Instruction, leaf: Operand, expect
             what = "an address" if expected == _ADDRESS else f"a .{expected}"
             return f"'{name}' takes {what} where {leaf.name} is a .{declared} register"
         return None
+    expected = expected.partition("/")[0]
     integral = expected == "pred" or (expected[0] in "bsu" and expected[1:].isdecimal())
     if isinstance(leaf, Integer) and not integral:
         return f"'{name}' takes a floating-point constant (such as 1.0), not the integer {leaf.value}"
@@ -88,6 +89,8 @@ def _problem(function: Function, instruction: Instruction, leaf: Operand, expect
 def _agree(declared: str, expected: str, wider: bool) -> bool:
     if expected == _ADDRESS:
         return declared in ("b32", "u32", "s32", "b64", "u64", "s64")
+    if "/" in expected:
+        return any(_agree(declared, one, wider) for one in expected.split("/"))
     if "pred" in (declared, expected):
         return declared == expected
     size, needed = TYPE_BITS[declared], TYPE_BITS[expected]

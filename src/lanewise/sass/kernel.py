@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lanewise.emulator.lowering.asynchronous import copy_bytes
 from lanewise.emulator.lowering.memory import space_of, vector_length
 from lanewise.emulator.machine import CountingPlan, CountRule, Recount
 from lanewise.ptx.syntax import TYPE_BITS, Function, Instruction
@@ -117,7 +118,10 @@ def _instructions(function: Function) -> Iterable[Instruction]:
 
 
 def ptx_access(instruction: Instruction) -> PtxAccess | None:
-    """The access of a load, store or atomic; None for every other instruction, and for parameters."""
+    """The access of a load, store or atomic; None for every other instruction, and for parameters. Of an asynchronous
+    copy it is the load: the store to shared memory goes with it."""
+    if instruction.opcode == "cp" and instruction.has("ca", "cg"):
+        return PtxAccess(Space.GLOBAL, AccessKind.LOAD, 8 * copy_bytes(instruction))
     kind = _KINDS.get(instruction.opcode)
     if kind is None or not instruction.types:
         return None

@@ -77,6 +77,6 @@ def warp_sync(t: FunctionTranslator, ins: Instruction) -> None:
 
 
 def membar(t: FunctionTranslator, ins: Instruction) -> None:
-    """membar and fence of every scope."""
+    """membar and fence of every scope and proxy."""
     events.fence(t, ins)
     t.out.line("fence seq_cst")

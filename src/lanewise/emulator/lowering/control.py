@@ -211,7 +211,7 @@ def trap(t: FunctionTranslator, ins: Instruction) -> None:
 
 
 def nothing(t: FunctionTranslator, ins: Instruction) -> None:
-    """brkpt, nanosleep, pmevent and the like: no value changes, and time is not modelled here."""
+    """brkpt, nanosleep, pmevent, setmaxnreg and the like: no value changes, and time is not modelled here."""
 
 
-brkpt = nanosleep = pmevent = griddepcontrol = nothing
+brkpt = nanosleep = pmevent = griddepcontrol = setmaxnreg = nothing

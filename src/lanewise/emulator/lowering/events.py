@@ -42,16 +42,17 @@ def access(
     space: Space,
     address: Quantity,
     values: Sequence[Quantity] = (),
+    mask: str | None = None,
 ) -> None:
     """A load, store or atomic that is about to be done. `address` as of its space: an offset where that is shared or
-    local memory."""
+    local memory. `mask`: the lanes that access, where they are fewer than those the instruction acts on."""
     events = t.unit.events
     if not events.accesses or space in (Space.CONST, Space.PARAM):
         return
     out = t.out
     watched = out.let(f"load i8, ptr {out.let(f'getelementptr i8, ptr %watch, i64 {site.index}')}")
     tell, done = out.fresh_label("tell"), out.fresh_label("told")
-    mask = t.mask(ins)
+    mask = t.mask(ins) if mask is None else mask
     vector = t.vector(address)
     texts = [t.vector(value) for value in values] if events.values else []
     out.line(f"br i1 {out.let(f'icmp ne i8 {watched}, 0')}, label %{tell}, label %{done}")

@@ -589,3 +589,8 @@ def isspacep(t: FunctionTranslator, ins: Instruction) -> None:
 
 def prefetch(t: FunctionTranslator, ins: Instruction) -> None:
     """prefetch, prefetchu, applypriority, discard: hints that change no value."""
+
+
+def create_policy(t: FunctionTranslator, ins: Instruction) -> None:
+    """createpolicy: what a policy holds is not told (PTX ISA 9.7.9.18); caches that it would guide are not modelled."""
+    t.write(ins.operands[0], q.uniform("0", "i64"), ins)

@@ -2,10 +2,8 @@
 
 Lowering keys: the elementwise ones name functions of `lanewise.emulator.lowering` (`integer`, `carry`, `logic`,
 `floating`, `half`, `approximate`, `compare`, `convert`, `video`, `move`). The others are translated with knowledge of
-lanes and memory: `memory` (load, store, load_param, store_param, prefetch, cvta, isspacep), `atomics` (atom, red),
-`warp` (shfl, vote, match, redux, activemask, elect), `barrier` (bar, barrier_red, arrive, warp_sync, membar), `cluster`
-(barrier, mapa, getctarank), `matrix` (ldmatrix, stmatrix, movmatrix), `mma` (mma) and `control` (bra, brx, call, ret,
-exit, trap, brkpt, nanosleep, pmevent, griddepcontrol).
+lanes and memory: those of `memory`, `atomics`, `warp`, `barrier`, `mbarrier`, `asynchronous`, `cluster`, `matrix`,
+`mma` and `control`.
 
 Section numbers are those of PTX ISA 9.1; what 9.2 added is there.
 """

@@ -7,7 +7,6 @@ from functools import partial
 from lanewise.ptx.instructions.spec import InstructionSpec, group
 
 _entry = partial(group("Asynchronous copies"), destinations=0)
-_copy = partial(_entry, reason="asynchronous copies are not run yet")
 _bulk = partial(_entry, reason="bulk and tensor copies are not run yet")
 _map = partial(_entry, reason="tensor maps are not run yet")
 
@@ -15,21 +14,22 @@ _REDUCE = "and|or|xor|add|inc|dec|min|max"
 _LOAD_MODE = "tile|tile::gather4|im2col|im2col::w|im2col::w::128?"
 
 SPECS: tuple[InstructionSpec, ...] = (
-    _copy(
+    _entry(
         "cp.async",
         "9.7.9.25.3.1",
         "Copy from global to shared memory",
-        None,
-        "ca|cg shared|shared::cta global HINT? PREFETCH? : [] [] u32 b32? b64?",
+        "asynchronous.copy",
+        "ca|cg shared|shared::cta global HINT? PREFETCH? : [] [] u32 POLICY",
+        "ca|cg shared|shared::cta global HINT? PREFETCH? : [] [] u32 u32/pred POLICY",
     ),
-    _copy("cp.async.commit_group", "9.7.9.25.3.2", "Close a group of copies", None, ":"),
-    _copy("cp.async.wait_group", "9.7.9.25.3.3", "Wait for groups of copies", None, ": u32"),
-    _copy("cp.async.wait_all", "9.7.9.25.3.3", "Wait for all copies", None, ":"),
-    _copy(
+    _entry("cp.async.commit_group", "9.7.9.25.3.2", "Close a group of copies", "asynchronous.commit", ":"),
+    _entry("cp.async.wait_group", "9.7.9.25.3.3", "Wait for groups of copies", "asynchronous.wait", ": u32"),
+    _entry("cp.async.wait_all", "9.7.9.25.3.3", "Wait for all copies", "asynchronous.wait", ":"),
+    _entry(
         "cp.async.mbarrier.arrive",
         "9.7.13.15.14",
         "Arrive when the copies are done",
-        None,
+        "asynchronous.arrive",
         "noinc? shared|shared::cta? b64 : []",
     ),
     _bulk(

@@ -27,8 +27,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "setmaxnreg",
         "9.7.19.5",
         "Change the number of registers",
-        None,
+        "control.setmaxnreg",
         "inc|dec sync aligned u32 : u32",
-        reason="changing the number of registers of a warp is not run yet",
     ),
 )

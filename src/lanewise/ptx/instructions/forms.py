@@ -7,6 +7,7 @@ operands, results first:
 
     T, T0, T1, T2   the last, first, second, third type among the modifiers;  W  the last type, twice as wide
     u32, pred, ...  that type;  X|pred  a pair, of which the second may be missing;  X+pred  a whole pair
+    u32/pred        one of these types
     V               T, or a vector of T where `.v2`, `.v4` or `.v8` is among the modifiers
     {}              a vector in braces: two or four equal parts of T;  {T}  any vector of T, of one even
     {b32*4}         a vector of four of that type (one may stand without braces);  {f32*n/2}  as many as the shape says

@@ -51,7 +51,6 @@ _READ_ONLY_LOADS = (
 _SPACES = "const|global|local|SHARED|param|param::entry"
 _NO_MULTIMEM = "multimem addresses (several GPUs at once) are not run yet"
 _NO_ASYNC = "asynchronous stores are not run yet"
-_NO_POLICY = "cache policies are not modelled yet"
 
 SPECS: tuple[InstructionSpec, ...] = (
     _move("mov", "9.7.9.3", "Set a register, take an address", "move.mov", "pred|BITS|INT|f32|f64|b128 : T T"),
@@ -144,11 +143,10 @@ SPECS: tuple[InstructionSpec, ...] = (
         "createpolicy",
         "9.7.9.18",
         "Make a cache policy",
-        None,
+        "memory.create_policy",
         "range global? POLICY1 POLICY2? b64 : b64 [] u32 u32",
         "fractional POLICY1 POLICY2? b64 : b64 f32?",
         "cvt L2 b64 : b64 b64",
-        reason=_NO_POLICY,
     ),
     _entry("isspacep", "9.7.9.19", "Ask for an address's space", "memory.isspacep", f"{_SPACES} : pred u64"),
     _entry("cvta", "9.7.9.20", "Convert to a generic address", "memory.cvta", f"{_SPACES} u32|u64 : T T"),
