@@ -19,6 +19,7 @@ from lanewise.records import LaunchRecord, RunResult
 from lanewise.report.compare import DEPARTURES, Row, base_name, compare
 from lanewise.report.json import to_json
 from lanewise.report.profile import ProfiledLaunch, from_csv, read_profile
+from lanewise.report.source_page import ProfiledInstruction
 from lanewise.request import RunRequest
 from lanewise.session import run_program
 
@@ -231,12 +232,19 @@ def test_reports_of_the_profiler_by_its_package(monkeypatch: pytest.MonkeyPatch,
     """A stand-in with the package's interface."""
     (tmp_path / "p.ncu-rep").write_bytes(b"")
     dims = {f"launch__{of}_dim_{axis}": 1 for of in ("grid", "block") for axis in "xyz"}
-    metrics = {**dims, "launch__grid_dim_x": 4, "launch__block_dim_x": 32, "inst_executed": 100, "device": "H200"}
+    metrics = {**dims, "launch__grid_dim_x": 4, "launch__block_dim_x": 32, "inst_executed": 7, "device": "H200"}
+    executed = [(0x7F10, 60), (0x7F00, 40)]  # address, executions
     action = SimpleNamespace(
         NameBase_DEMANGLED=1,
         name=lambda base: "k(float *)",
         metric_names=lambda: list(metrics),
-        metric_by_name=lambda name: SimpleNamespace(value=lambda: metrics[name]),
+        sass_by_pc=lambda address: f"NOP {address:#x} ",
+        metric_by_name=lambda name: SimpleNamespace(
+            value=lambda: metrics[name],
+            num_instances=lambda: len(executed),
+            as_uint64=lambda n: executed[n][1],
+            correlation_ids=lambda: SimpleNamespace(as_uint64=lambda n: executed[n][0]),
+        ),
     )
     actions = SimpleNamespace(num_actions=lambda: 1, action_by_idx=lambda index: action)
     package = ModuleType("ncu_report")
@@ -244,7 +252,12 @@ def test_reports_of_the_profiler_by_its_package(monkeypatch: pytest.MonkeyPatch,
         num_ranges=lambda: 1, range_by_idx=lambda index: actions
     )
     monkeypatch.setitem(sys.modules, "ncu_report", package)
-    (pair,) = compare([launch()], read_profile(tmp_path / "p.ncu-rep")).launches
+    (profiled,) = read_profile(tmp_path / "p.ncu-rep")
+    assert profiled.instructions == {
+        0: ProfiledInstruction("NOP 0x7f00", {"inst_executed": 40}),
+        16: ProfiledInstruction("NOP 0x7f10", {"inst_executed": 60}),
+    }
+    (pair,) = compare([launch()], [profiled]).launches
     assert [(r.metric, r.ratio) for r in pair.rows] == [("inst_executed", 1)]
 
 

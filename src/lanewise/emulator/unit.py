@@ -238,7 +238,8 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
         """The site that counts the access of another one again."""
         key = (site.index, recount)
         if key not in self._recounting:
-            again = replace(site, index=len(self.sites), width_bits=recount.width_bits, recount=recount)
+            space = Space.SHARED if site.generic else site.space  # of generic ones only shared lanes are counted again
+            again = replace(site, index=len(self.sites), space=space, width_bits=recount.width_bits, recount=recount)
             again.static_sectors = again.static_wavefronts = again.static_wavefronts_ideal = 0
             again.static_pattern = again.static_stride = 0
             again.on_from_block = False

@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 import importlib
 import re
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,7 @@ def _from_report(path: Path) -> Iterator[ProfiledLaunch]:
     except ImportError as error:
         raise EnvironmentProblem(
             f"{path} is read by the Python package ncu_report, which is not there",
-            next_step="Install ncu-report, or name the profile as CSV. " + _EXPORT,
+            next_step="Run `pip install 'lanewise[ncu]'`, or name the profile as CSV. " + _EXPORT,
         ) from error
     if not path.is_file():
         raise UsageError(f"cannot read {path}: there is no such file")
@@ -134,12 +135,29 @@ def _from_report(path: Path) -> Iterator[ProfiledLaunch]:
             action = report.range_by_idx(r).action_by_idx(a)
             values = {name: action.metric_by_name(name).value() for name in action.metric_names()}
             metrics = {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
+            instructions = _instructions(action, values)
+            metrics |= source_page.totals(instructions)
             yield ProfiledLaunch(
                 action.name(action.NameBase_DEMANGLED),
                 _shape(metrics, "grid", path),
                 _shape(metrics, "block", path),
                 metrics,
+                instructions,
             )
+
+
+def _instructions(action: Any, names: Iterable[str]) -> dict[int, ProfiledInstruction]:
+    """What a report holds of each machine instruction, by its offset from the first: metrics whose instances have
+    addresses."""
+    found: dict[int, dict[str, float]] = defaultdict(dict)
+    for name in names:
+        if name in source_page.EXECUTED.values() or name.startswith("memory_"):
+            metric = action.metric_by_name(name)
+            addresses = metric.correlation_ids()
+            for n in range(metric.num_instances()):
+                found[addresses.as_uint64(n)][name] = float(metric.as_uint64(n))
+    first = min(found, default=0)
+    return {at - first: ProfiledInstruction(action.sass_by_pc(at).strip(), found[at]) for at in sorted(found)}
 
 
 def _shape(metrics: Mapping[str, float], of: str, path: Path) -> Dim3:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-_EXECUTED = {
+EXECUTED = {
     "Instructions Executed": "inst_executed",
     "Thread Instructions Executed": "thread_inst_executed",
     "Predicated-On Thread Instructions Executed": "thread_inst_executed_true",
@@ -75,7 +75,7 @@ def sections(rows: Sequence[Sequence[str]]) -> Iterator[tuple[str, dict[int, Pro
 def _metric(column: str) -> str | None:
     if re.match(r"L[12] ", column):
         return "memory_" + column.lower().replace(" ", "_")
-    return _EXECUTED.get(column)
+    return EXECUTED.get(column)
 
 
 def totals(instructions: Mapping[int, ProfiledInstruction]) -> dict[str, float]:

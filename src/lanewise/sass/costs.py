@@ -91,6 +91,7 @@ def _machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, 
         if access.line in exchanges and access.recount is not None and access.recount.rule == CountRule.EXCHANGE:
             found = exchanges[access.line]
             fixed[access.block] = (found.requests_on, found.threads_on)
+    fixed.update(_ways_of_generics(kernel, sites))
     solution = executions.solve(kernel.blocks, lines, entry, fixed, arrivals, kernel.shape, kernel.depths)
     solved = solution.blocks
     split = {
@@ -106,6 +107,28 @@ def _machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, 
         solved,
         tuple(_accesses(kernel, solved, lines, runs, sites)),
     )
+
+
+def _ways_of_generics(kernel: MachineKernel, sites: Sequence[SiteCounts]) -> dict[int, tuple[int, int]]:
+    """By block, executions of the pieces of generic atomics that serve the lanes of one space: what stands ahead of the
+    loop for shared ones, and the way of local ones."""
+    ways = {
+        (kernel.suffix(s.site.module), s.site.ptx_line, s.site.space): (s.requests_on, s.threads_on)
+        for s in sites
+        if s.site.generic and s.site.recount is None
+    }
+    result = {}
+    for access in kernel.accesses:
+        if access.only is None or access.line is None or (*access.line, access.only) not in ways:
+            continue
+        ran = ways[(*access.line, access.only)]
+        if access.only == Space.LOCAL:
+            result[access.block] = ran
+        else:
+            ahead = [p for p in kernel.blocks[access.block].predecessors if p != access.block]
+            if len(ahead) == 1 and kernel.blocks[ahead[0]].successors == (access.block,):
+                result[ahead[0]] = ran
+    return result
 
 
 def _accesses(
@@ -129,9 +152,12 @@ def _accesses(
             if access.instruction.memory is not None and access.instruction.memory[0] == Space.LOCAL:
                 yield _spill(access, run)
             continue
-        for counted in by_key.get((access.line, access.recount), ()):
-            if counted.site.generic and counted.threads_on == 0:
-                continue
+        found = by_key.get((access.line, access.recount), ())
+        if access.only is not None:
+            found = [counted for counted in found if counted.site.space == access.only]
+        elif len(found) > 1:  # one site for each space of a generic access: those with lanes, or the first
+            found = [counted for counted in found if counted.threads_on > 0] or found[:1]
+        for counted in found:
             yield _cost(access, run, counted, shares[access.instruction.offset])
 
 

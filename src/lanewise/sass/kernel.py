@@ -48,6 +48,7 @@ class MachineAccess:
     ptx: PtxAccess | None
     recount: Recount | None = None
     source: SourceLine | None = None  # of the PTX line, whatever stands on it
+    only: Space | None = None  # the one of a generic atomic's ways that this instruction is part of
 
     @property
     def record(self) -> MachineInstruction:
@@ -142,6 +143,9 @@ def _access(instruction: SassInstruction, block: int, known: Mapping[Line, tuple
     if ptx is None or memory is None:
         return MachineAccess(instruction, block, line, None)
     space, kind = memory
+    swaps = ".CAST" in instruction.opcode
+    if ptx.space == Space.GENERIC and ptx.kind == AccessKind.ATOMIC and (kind != AccessKind.ATOMIC or swaps):
+        return _way_of_generic(instruction, block, line, module, ptx)
     rule = _rule(instruction, ptx)
     agrees = Space.GENERIC in (space, ptx.space) or space == ptx.space
     if not agrees or (kind != ptx.kind and rule != CountRule.EXCHANGE):
@@ -150,6 +154,15 @@ def _access(instruction: SassInstruction, block: int, known: Mapping[Line, tuple
     if not differs or ptx.space == Space.GENERIC:
         return MachineAccess(instruction, block, line, ptx)
     return MachineAccess(instruction, block, line, ptx, Recount(module, line[1], instruction.width_bits, rule))
+
+
+def _way_of_generic(instruction: SassInstruction, block: int, line: Line, module: int, ptx: PtxAccess) -> MachineAccess:
+    """Generic atomics that the machine has on global memory only: a loop of LDS and ATOMS.CAST for shared lanes, a load
+    and a store for local ones."""
+    if instruction.name in ("LDS", "ATOMS"):
+        recount = Recount(module, line[1], ptx.width_bits, CountRule.EXCHANGE)
+        return MachineAccess(instruction, block, line, ptx, recount, only=Space.SHARED)
+    return MachineAccess(instruction, block, line, ptx, only=Space.LOCAL)
 
 
 def _rule(instruction: SassInstruction, ptx: PtxAccess) -> CountRule:

@@ -8,11 +8,13 @@ from lanewise.emulator import quantity as q
 from lanewise.emulator.kinds import Tag
 from lanewise.emulator.layout import (
     BLOCK_COUNTERS,
+    SHARED_WINDOW,
     SITE_ON,
     SITE_REQUESTS_ON,
     SITE_WAVEFRONTS,
     SITE_WAVEFRONTS_IDEAL,
     STAGE_ARRIVED,
+    WINDOW_BYTES,
 )
 from lanewise.emulator.lowering import lane_pattern
 from lanewise.emulator.machine import CountRule, Recount, TripStage
@@ -30,8 +32,27 @@ if TYPE_CHECKING:
 def recount(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity) -> None:
     """Count an access again the way the machine instruction that carries its line is charged, where that differs."""
     for wanted in t.unit.recounts.get((site.module, ins.line), ()):
-        if site.space in (Space.GLOBAL, Space.SHARED, Space.LOCAL):
+        if site.generic:
+            _exchange_in_window(t, ins, site, address, wanted)
+        elif site.space in (Space.GLOBAL, Space.SHARED, Space.LOCAL):
             _recount(t, ins, site, address, wanted)
+
+
+def _exchange_in_window(
+    t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity, wanted: Recount
+) -> None:
+    """The loop of a generic atomic serves the lanes whose addresses lie in the shared window."""
+    extra = t.unit.add_recount(site, wanted)
+    counters, _ = t.site_pointers(extra)
+    out = t.out
+    offsets = out.let(f"sub <32 x i64> {t.vector(address)}, splat (i64 {SHARED_WINDOW})")
+    lanes = out.let(f"icmp ult <32 x i64> {offsets}, splat (i64 {WINDOW_BYTES})")
+    mask = out.let(f"and i32 {out.let(f'bitcast <32 x i1> {lanes} to i32')}, {t.mask(ins)}")
+    narrow = out.let(f"trunc <32 x i64> {offsets} to <32 x i32>")
+    out.define("lw_count_exchange", _EXCHANGE)
+    out.line(
+        f"call void @lw_count_exchange(ptr {counters}, <32 x i32> {narrow}, i32 {mask}, i32 {site.width_bits // 8})"
+    )
 
 
 def _recount(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity, wanted: Recount) -> None:
