@@ -96,7 +96,12 @@ def access(counted: SiteCounts) -> Access:
     """One site as the reports show it."""
     site = counted.site
     source = site.source
-    has_sectors = site.space in (Space.GLOBAL, Space.LOCAL)  # constants are not read by sectors
+    has_sectors = site.space in (
+        Space.GLOBAL,
+        Space.LOCAL,
+        Space.TEXTURE,
+        Space.SURFACE,
+    )  # constants are not read by sectors
     shared = site.space == Space.SHARED
     pattern, stride = _pattern(counted)
     return Access(

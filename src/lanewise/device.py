@@ -294,4 +294,7 @@ _ERRORS = {
     Fault.TRAP: CudaError.LAUNCH_FAILURE,  # as an H200 does
     Fault.STACK: CudaError.HARDWARE_STACK_ERROR,
     Fault.BAD_CALL: CudaError.INVALID_PC,
+    Fault.HANDLE: CudaError.ILLEGAL_ADDRESS,
+    Fault.GEOMETRY: CudaError.LAUNCH_FAILURE,
+    Fault.SURFACE_BOUNDS: CudaError.LAUNCH_FAILURE,
 }

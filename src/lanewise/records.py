@@ -18,6 +18,8 @@ class Space(StrEnum):
     CONST = "const"
     PARAM = "param"
     GENERIC = "generic"
+    TEXTURE = "texture"
+    SURFACE = "surface"
 
 
 class AccessKind(StrEnum):

@@ -68,6 +68,11 @@ def graphs_program() -> Path:
 
 
 @pytest.fixture(scope="session")
+def textures_program() -> Path:
+    return _build("textures.cu")
+
+
+@pytest.fixture(scope="session")
 def ends_program() -> Path:
     return _build("ends.cu")
 

@@ -30,7 +30,7 @@ def test_launches_streams_device_and_threads(run: Runner, control_program: Path)
     assert done.output == "kernel says 1\nall passed\n"
     assert all("the launch was refused" in finding.message for finding in done.result.findings)
     assert (done.result.exit_code, done.complaint, done.result.errors) == (0, "", ())
-    assert done.result.unsupported_calls == ("cudaMallocArray", "cudaIpcGetMemHandle")
+    assert done.result.unsupported_calls == ("cudaMallocMipmappedArray", "cudaIpcGetMemHandle")
     assert done.backend.limits[2] == 32 << 20
 
 
@@ -225,4 +225,4 @@ def test_every_call_of_the_cuda_13_runtime_is_there() -> None:
     assert names - {"libcudart.so.13"} == known_symbols()
     assert supported_symbols() < known_symbols()
     assert {"cudaMalloc", "cudaMemcpyAsync_ptsz", "__cudaPushCallConfiguration"} <= supported_symbols()
-    assert "cudaMallocArray" not in supported_symbols()
+    assert "cudaMallocMipmappedArray" not in supported_symbols()

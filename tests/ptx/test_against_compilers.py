@@ -14,7 +14,7 @@ from texts import EVERYTHING
 
 from lanewise.ptx import function_register_type, parse
 from lanewise.ptx.instructions import TABLE, InstructionSpec, explain, lookup
-from lanewise.ptx.instructions.forms import Form, OperandPattern
+from lanewise.ptx.instructions.forms import Form, OperandPattern, coordinate_count
 from lanewise.ptx.mismatch import mismatch
 from lanewise.ptx.special_registers import SPECIAL_REGISTERS
 from lanewise.ptx.syntax import TYPE_BITS, Instruction, Register
@@ -53,6 +53,21 @@ def vector(ptx_type: str, count: int) -> str:
     return "{" + ", ".join(register(ptx_type, number) for number in range(count)) + "}"
 
 
+def geometry_of(modifiers: list[str]) -> str:
+    return next(modifier for modifier in modifiers if modifier in ("1d", "2d", "3d", "a1d", "a2d", "cube", "acube"))
+
+
+def coordinates(modifiers: list[str]) -> str:
+    """The address of a texture or surface instruction."""
+    geometry = geometry_of(modifiers)
+    count = coordinate_count(tuple(modifiers))
+    scalar = "f32" if [modifier for modifier in modifiers if modifier in TYPE_BITS][-1] == "f32" else "s32"
+    parts = [register(scalar, 5 + number) for number in range(count)]
+    if geometry.startswith("a"):
+        parts[0] = "%r4"
+    return f"[%d1, {{{', '.join(parts)}}}]"
+
+
 def operand(pattern: OperandPattern, number: int, modifiers: list[str], choose: random.Random) -> str | None:
     """An operand that fits a pattern; None where the form cannot be written so."""
     types = [modifier for modifier in modifiers if modifier in TYPE_BITS]
@@ -65,6 +80,10 @@ def operand(pattern: OperandPattern, number: int, modifiers: list[str], choose: 
         return "[buffer]" if any(space.startswith("shared") for space in spaces) else "[%d1]"
     if pattern.kind == "sink":
         return "_"
+    if pattern.kind == "coordinates":
+        return coordinates(modifiers)
+    if pattern.kind == "vector" and pattern.type == "T1" and not pattern.count:
+        return vector(named[0], {"1d": 1, "a1d": 1, "2d": 2, "a2d": 2}.get(geometry_of(modifiers), 4))
     if pattern.type == "PART":
         return vector("b32", 2) if types[-1] == "b64" else None
     if pattern.type == "W":

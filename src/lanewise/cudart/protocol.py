@@ -36,6 +36,7 @@ class Op(IntEnum):
     RESET = 13
     TOUCH = 14
     UNSUPPORTED = 15
+    REFUSED = 16
 
 
 class AllocationKind(IntEnum):
@@ -46,6 +47,9 @@ class AllocationKind(IntEnum):
     HOST = 2
     GLOBAL = 3
     DEVICE_MALLOC = 4
+    ARRAY = 5
+    TEXTURE = 6
+    SURFACE = 7
 
 
 class ProtocolError(Exception):

@@ -97,6 +97,7 @@ class Session:
             Op.RESET: self._reset,
             Op.TOUCH: self._touch,
             Op.UNSUPPORTED: self._unsupported,
+            Op.REFUSED: self._refused,
         }
 
     def answer(self, operation: int, host_thread: int, payload: bytes) -> Reply:
@@ -295,6 +296,16 @@ class Session:
     def _unsupported(self, fields: Fields, thread: int) -> Reply:
         """name of a call -> nothing"""
         self._shared.unsupported_calls[fields.text()] = None
+        return Reply()
+
+    def _refused(self, fields: Fields, thread: int) -> Reply:
+        """name of the error, what broke which rule, file and address of the call -> nothing"""
+        error, text = fields.text(), fields.text()
+        _, source = CallSite(fields.text(), fields.u64(), fields.u64()).lookup()
+        step = f"the call returned {error}: check its result, and change what the message names"
+        finding = Finding("call", Severity.WARNING, text, source=source, next_step=step)
+        if finding not in self._shared.findings:
+            self._shared.findings.append(finding)
         return Reply()
 
     # --- inside

@@ -92,11 +92,39 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
             (),
             "use fewer variables, or shorter chains of calls",
         )
+    if report.code == Fault.SURFACE_BOUNDS:
+        return (
+            "bounds",
+            f"out-of-bounds surface access of {report.size} bytes, which traps (PTX ISA 9.7.11.1, .trap)",
+            (f"handle {report.addresses[lanes[0]]:#x}",),
+            "check the coordinates (x counts bytes), or pass cudaBoundaryModeClamp or cudaBoundaryModeZero",
+        )
+    if report.code in (Fault.HANDLE, Fault.GEOMETRY):
+        return _handle(report, lanes, memory)
     if report.code == Fault.BAD_CALL:
         return "call", "an indirect call went to something that is no device function", (), "check the function pointer"
     if report.code in cluster_faults.CODES:
         return cluster_faults.words(report.code, _what(report, info), report.addresses[lanes[0]])
     return _access(report, info, lanes, memory)
+
+
+def _handle(report: FaultReport, lanes: list[int], memory: DeviceMemory) -> Words:
+    handle = report.addresses[lanes[0]]
+    if report.code == Fault.GEOMETRY:
+        return (
+            "texture",
+            "the instruction reads a texture of another geometry than its own (PTX ISA 9.7.10.3, 9.7.11.1)",
+            (f"handle {handle:#x}",),
+            "use the function that fits the array: tex2D for two dimensions, tex2DLayered for layers, and so on",
+        )
+    freed = memory.freed(handle)
+    what = "was destroyed" if freed is not None and freed.kind in ("texture", "surface") else "is none"
+    return (
+        "texture",
+        f"the handle of a texture or surface {what}",
+        (f"handle {handle:#x}",),
+        "pass what cudaCreateTextureObject or cudaCreateSurfaceObject gave, and destroy it after the last kernel",
+    )
 
 
 def _deadlock(report: FaultReport, info: KernelInfo) -> Words:

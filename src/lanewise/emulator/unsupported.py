@@ -21,6 +21,7 @@ from lanewise.ptx.syntax import (
     PairOperand,
     Special,
     Symbol,
+    TensorAddress,
     VectorOperand,
 )
 from lanewise.records import Unsupported
@@ -50,6 +51,8 @@ def _reason(program: Program, module: int, function: Function, ins: Instruction)
     if problem is not None:
         return problem
     for operand in ins.operands:
+        if spec.group in ("Textures", "Surfaces") and _is_variable(operand):
+            return "textures are read through handles; variables of type .texref, .samplerref, .surfref are not run"
         for special in _specials(operand):
             name, _, component = special.partition(".")
             entry = SPECIAL_REGISTERS.get(name)
@@ -67,6 +70,12 @@ def _reason(program: Program, module: int, function: Function, ins: Instruction)
     if ins.opcode in ("ld", "st") and any(modifier.split("::")[0] == "param" for modifier in ins.modifiers):
         return _parameter_reason(function, ins)
     return None
+
+
+def _is_variable(operand: Operand) -> bool:
+    """Whether a texture is named by a variable, or has a sampler apart (PTX ISA 5.3)."""
+    named = isinstance(operand, TensorAddress | Address) and isinstance(operand.base, Symbol)
+    return named or (isinstance(operand, TensorAddress) and operand.sampler is not None)
 
 
 def parameter_sizes(function: Function) -> dict[str, int]:

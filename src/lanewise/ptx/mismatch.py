@@ -26,7 +26,7 @@ from lanewise.ptx.syntax import (
     VectorOperand,
 )
 
-_TAKE_WIDER = frozenset(("ld", "ldu", "st", "cvt"))
+_TAKE_WIDER = frozenset(("ld", "ldu", "st", "cvt", "suld", "sust"))
 _NUMBERS = ("f16", "f32", "f64")  # floating-point types that a register can have; one of f16x2 counts as bits
 _ADDRESS = "address"
 

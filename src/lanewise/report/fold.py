@@ -52,11 +52,17 @@ def fold_launches(launches: Iterable[LaunchRecord]) -> tuple[Fold, ...]:
 
 def shown_accesses(launch: LaunchRecord) -> tuple[Access, ...]:
     """The accesses that the hardware is charged, where they are known: those of machine instructions, and of PTX what
-    machine instructions leave no count for (constant memory and parameters)."""
+    machine instructions leave no count for (constant memory and parameters; textures, whose machine instructions may
+    not tell what they carry)."""
     if launch.instructions is None:
         return launch.accesses
-    uncounted = (Space.CONST, Space.PARAM)
-    return tuple(access for access in launch.accesses if access.basis == "sass" or access.space in uncounted)
+    told = {access.ptx_line for access in launch.accesses if access.basis == "sass"}
+
+    def uncounted(access: Access) -> bool:
+        untold = access.space in (Space.TEXTURE, Space.SURFACE) and access.ptx_line not in told
+        return untold or access.space in (Space.CONST, Space.PARAM)
+
+    return tuple(access for access in launch.accesses if access.basis == "sass" or uncounted(access))
 
 
 def _patterns(launch: LaunchRecord) -> object:

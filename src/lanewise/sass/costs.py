@@ -224,7 +224,7 @@ def _cost(access: MachineAccess, run: Executions, counted: SiteCounts, share: tu
     elif site.space == Space.SHARED:
         wavefronts = _part(counted.wavefronts, share)
         wavefronts_ideal = _part(counted.wavefronts_ideal, share)
-    elif site.space in (Space.GLOBAL, Space.LOCAL):
+    elif site.space in (Space.GLOBAL, Space.LOCAL, Space.TEXTURE, Space.SURFACE):
         sectors = _part(counted.sectors, share)
         sectors_ideal = _part(counted.sectors_ideal, share)
         if site.space == Space.LOCAL:

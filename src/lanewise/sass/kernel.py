@@ -17,15 +17,19 @@ from lanewise.emulator.machine import CountingPlan, CountRule, Recount
 from lanewise.ptx.syntax import TYPE_BITS, Function, Instruction
 from lanewise.records import AccessKind, MachineInstruction, SourceLine, Space
 from lanewise.sass import blocks as machine_blocks
-from lanewise.sass import graph
+from lanewise.sass import graph, textures
 from lanewise.sass.blocks import MachineBlock
 from lanewise.sass.executions import Line
 from lanewise.sass.listing import SassFunction, SassInstruction, never_runs
 from lanewise.sass.unroll import PtxFlow, UnrolledLoop, unrolled_loops
 
 _KINDS = {"ld": AccessKind.LOAD, "ldu": AccessKind.LOAD, "st": AccessKind.STORE, "atom": AccessKind.ATOMIC,
-          "red": AccessKind.ATOMIC, "ldmatrix": AccessKind.LOAD, "stmatrix": AccessKind.STORE}  # fmt: skip
+          "red": AccessKind.ATOMIC, "ldmatrix": AccessKind.LOAD, "stmatrix": AccessKind.STORE,
+          "tex": AccessKind.LOAD, "tld4": AccessKind.LOAD, "suld": AccessKind.LOAD, "sust": AccessKind.STORE,
+          "sured": AccessKind.ATOMIC}  # fmt: skip
 _ROW_BITS = 128  # of the matrices of ldmatrix and stmatrix
+_SPACES = {"tex": Space.TEXTURE, "tld4": Space.TEXTURE, "suld": Space.SURFACE, "sust": Space.SURFACE,
+           "sured": Space.SURFACE}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ def join(
 ) -> MachineKernel:
     """`functions` are (module, function) of the kernel and of everything that it may call."""
     suffixes = suffixes or {}
+    section = textures.with_lines(section, functions, suffixes)
     blocks = machine_blocks.build(section)
     known = {
         (suffixes.get(module, ""), instruction.line): (module, access)
@@ -126,7 +131,7 @@ def ptx_access(instruction: Instruction) -> PtxAccess | None:
     kind = _KINDS.get(instruction.opcode)
     if kind is None or not instruction.types:
         return None
-    space = space_of(instruction)
+    space = _SPACES.get(instruction.opcode) or space_of(instruction)
     if space == Space.PARAM:
         return None
     if instruction.opcode in ("ldmatrix", "stmatrix"):
@@ -151,7 +156,7 @@ def _access(instruction: SassInstruction, block: int, known: Mapping[Line, tuple
     if not agrees or (kind != ptx.kind and rule != CountRule.EXCHANGE):
         return MachineAccess(instruction, block, line, None)
     differs = instruction.width_bits != ptx.width_bits or rule in (CountRule.EXCHANGE, CountRule.WORDS)
-    if not differs or ptx.space == Space.GENERIC:
+    if not differs or ptx.space in (Space.GENERIC, Space.TEXTURE, Space.SURFACE):
         return MachineAccess(instruction, block, line, ptx)
     return MachineAccess(instruction, block, line, ptx, Recount(module, line[1], instruction.width_bits, rule))
 

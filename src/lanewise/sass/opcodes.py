@@ -40,6 +40,14 @@ _MEMORY: dict[str, tuple[Space, AccessKind]] = {
     "LDL": (Space.LOCAL, AccessKind.LOAD),
     "STL": (Space.LOCAL, AccessKind.STORE),
     "LDGSTS": (Space.GLOBAL, AccessKind.LOAD),
+    "TEX": (Space.TEXTURE, AccessKind.LOAD),
+    "TLD": (Space.TEXTURE, AccessKind.LOAD),
+    "TLD4": (Space.TEXTURE, AccessKind.LOAD),
+    "TXD": (Space.TEXTURE, AccessKind.LOAD),
+    "SULD": (Space.SURFACE, AccessKind.LOAD),
+    "SUST": (Space.SURFACE, AccessKind.STORE),
+    "SURED": (Space.SURFACE, AccessKind.ATOMIC),
+    "SUATOM": (Space.SURFACE, AccessKind.ATOMIC),
     "LDC": (Space.CONST, AccessKind.LOAD),
     "LDCU": (Space.CONST, AccessKind.LOAD),
     "ULDC": (Space.CONST, AccessKind.LOAD),
@@ -82,6 +90,8 @@ def width_bits(opcode: str) -> int:
         return 0
     if name in ("LDSM", "STSM"):
         return 128  # each lane names a row of 16 bytes
+    if _MEMORY[name][0] == Space.TEXTURE:
+        return 128  # four channels, or as many of them as are used
     return next((_WIDTHS[modifier] for modifier in modifiers if modifier in _WIDTHS), 32)
 
 

@@ -225,9 +225,9 @@ static void threads() {
 }
 
 static void unsupported() {
-  cudaArray_t array;
+  cudaMipmappedArray_t array;
   cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
-  GIVES(cudaErrorNotSupported, cudaMallocArray(&array, &format, 16));
+  GIVES(cudaErrorNotSupported, cudaMallocMipmappedArray(&array, &format, make_cudaExtent(16, 16, 0), 2));
   GIVES(cudaErrorNotSupported, cudaIpcGetMemHandle(nullptr, nullptr));
   cudaGetLastError();
 }

@@ -40,6 +40,33 @@ static size_t span(const Block *b, struct cudaExtent e) {
     return (e.depth - 1) * b->slice + (e.height - 1) * b->pitch + e.width;
 }
 
+/* Where the host may touch the first byte; NULL of an array, whose rows are found one by one. */
+static cudaError_t open_block(const Block *b, struct cudaExtent e, Side side, char **here) {
+    *here = NULL;
+    if (b->array) return cudaSuccess;
+    if (e.height > 1 && e.width > b->pitch) return cudaErrorInvalidPitchValue;
+    return lw_resolve(b->pointer, span(b, e), side, here);
+}
+
+static char *at(const Block *b, char *here, size_t x, size_t y, size_t z, size_t *run) {
+    if (b->array) return lw_array_run(b->array, b->x + x, b->y + y, b->z + z, run);
+    *run = SIZE_MAX;
+    return here + z * b->slice + y * b->pitch + x;
+}
+
+static void copy_row(const Block *to, char *to_here, const Block *from, char *from_here, size_t width, size_t y,
+                     size_t z) {
+    for (size_t x = 0, run; x < width; x += run) {
+        size_t other;
+        char *target = at(to, to_here, x, y, z, &run), *source = at(from, from_here, x, y, z, &other);
+        if (other < run) run = other;
+        if (width - x < run) run = width - x;
+        memmove(target, source, run);
+    }
+}
+
+static bool on_device(const Block *b) { return b->array || lw_in_arena(b->pointer); }
+
 cudaError_t lw_do_copy(const Work *work) {
     const Block *to = &work->copy.to, *from = &work->copy.from;
     struct cudaExtent e = work->copy.extent;
@@ -48,33 +75,47 @@ cudaError_t lw_do_copy(const Work *work) {
     cudaError_t error = lw_sides(work->copy.kind, &to_side, &from_side);
     if (error != cudaSuccess) return error;
     if (!e.width || !e.height || !e.depth) return cudaSuccess;
-    if (e.height > 1 && (e.width > to->pitch || e.width > from->pitch)) return cudaErrorInvalidPitchValue;
-    error = lw_resolve(to->pointer, span(to, e), to_side, &to_here);
-    if (error == cudaSuccess) error = lw_resolve(from->pointer, span(from, e), from_side, &from_here);
+    error = open_block(to, e, to_side, &to_here);
+    if (error == cudaSuccess) error = open_block(from, e, from_side, &from_here);
     if (error != cudaSuccess) return error;
-    lw_populate(to_here, span(to, e));
+    if (!to->array) lw_populate(to_here, span(to, e));
     for (size_t z = 0; z < e.depth; z++)
-        for (size_t y = 0; y < e.height; y++)
-            memmove(to_here + z * to->slice + y * to->pitch, from_here + z * from->slice + y * from->pitch, e.width);
-    bool on_device = work->copy.kind == cudaMemcpyDeviceToDevice ||
-                     (work->copy.kind == cudaMemcpyDefault && lw_in_arena(to->pointer) && lw_in_arena(from->pointer));
-    lw_pass_time_of_copy(e.width * e.height * e.depth, !on_device);
+        for (size_t y = 0; y < e.height; y++) copy_row(to, to_here, from, from_here, e.width, y, z);
+    bool device = work->copy.kind == cudaMemcpyDeviceToDevice ||
+                  (work->copy.kind == cudaMemcpyDefault && on_device(to) && on_device(from));
+    lw_pass_time_of_copy(e.width * e.height * e.depth, !device);
     return cudaSuccess;
 }
 
 Work lw_line_work(void *to, const void *from, size_t count, enum cudaMemcpyKind kind) {
     return (Work){.type = cudaGraphNodeTypeMemcpy,
-                  .copy = {{to, count, count}, {from, count, count}, {count, 1, 1}, kind}};
+                  .copy = {{.pointer = to, .pitch = count, .slice = count},
+                           {.pointer = from, .pitch = count, .slice = count}, {count, 1, 1}, kind}};
 }
 
-static Block block_of(struct cudaPitchedPtr p, struct cudaPos at) {
+static bool block_of(Block *block, const Array *array, struct cudaPitchedPtr p, struct cudaPos at,
+                     struct cudaExtent e) {
+    if (array) {
+        *block = (Block){.array = array, .x = at.x * array->element, .y = at.y, .z = at.z};
+        return !p.ptr && block->x <= array->row && e.width <= array->row - block->x && at.y <= array->rows &&
+               e.height <= array->rows - at.y && at.z <= array->slices && e.depth <= array->slices - at.z;
+    }
     size_t slice = p.pitch * p.ysize;
-    return (Block){(char *)p.ptr + at.z * slice + at.y * p.pitch + at.x, p.pitch, slice};
+    *block = (Block){.pointer = (char *)p.ptr + at.z * slice + at.y * p.pitch + at.x, .pitch = p.pitch, .slice = slice};
+    return true;
 }
 
-Work lw_copy_work(const struct cudaMemcpy3DParms *p) {
-    return (Work){.type = cudaGraphNodeTypeMemcpy,
-                  .copy = {block_of(p->dstPtr, p->dstPos), block_of(p->srcPtr, p->srcPos), p->extent, p->kind}};
+/* The extent is in elements of the array where there is one, else in bytes. */
+cudaError_t lw_copy_work(Work *work, const struct cudaMemcpy3DParms *p) {
+    if (!p) return cudaErrorInvalidValue;
+    const Array *to = p->dstArray ? lw_array(p->dstArray) : NULL, *from = p->srcArray ? lw_array(p->srcArray) : NULL;
+    if ((p->dstArray && !to) || (p->srcArray && !from)) return cudaErrorInvalidResourceHandle;
+    if (to && from && to->element != from->element) return cudaErrorInvalidValue;
+    *work = (Work){.type = cudaGraphNodeTypeMemcpy, .copy.extent = p->extent, .copy.kind = p->kind};
+    work->copy.extent.width *= to ? to->element : from ? from->element : 1;
+    bool good = block_of(&work->copy.to, to, p->dstPtr, p->dstPos, work->copy.extent) &&
+                block_of(&work->copy.from, from, p->srcPtr, p->srcPos, work->copy.extent);
+    return good ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 static cudaError_t issue(Work work, cudaStream_t stream) { return lw_return(lw_issue(&work, stream)); }
@@ -113,7 +154,8 @@ API cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, s
     ENTER_STREAM(stream);
     REQUIRE(width <= to_pitch && width <= from_pitch, cudaErrorInvalidPitchValue);
     Work work = {.type = cudaGraphNodeTypeMemcpy,
-                 .copy = {{to, to_pitch, 0}, {from, from_pitch, 0}, {width, height, 1}, kind}};
+                 .copy = {{.pointer = to, .pitch = to_pitch}, {.pointer = from, .pitch = from_pitch},
+                          {width, height, 1}, kind}};
     return issue(work, stream);
 }
 SECOND_NAME(cudaMemcpy2DAsync, _ptsz)
@@ -128,9 +170,9 @@ SECOND_NAME(cudaMemcpy2D, _ptds)
 
 API cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) {
     ENTER_STREAM(stream);
-    REQUIRE(p, cudaErrorInvalidValue);
-    REQUIRE(!p->srcArray && !p->dstArray, cudaErrorNotSupported); /* arrays belong to textures */
-    return issue(lw_copy_work(p), stream);
+    Work work;
+    cudaError_t error = lw_copy_work(&work, p);
+    return error == cudaSuccess ? issue(work, stream) : lw_return(error);
 }
 SECOND_NAME(cudaMemcpy3DAsync, _ptsz)
 

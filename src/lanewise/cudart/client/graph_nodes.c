@@ -70,10 +70,9 @@ API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraph
 API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after, size_t count,
                                        const struct cudaMemcpy3DParms *params) {
     ENTER();
-    REQUIRE(params, cudaErrorInvalidValue);
-    REQUIRE(!params->srcArray && !params->dstArray, cudaErrorNotSupported);
-    Work work = lw_copy_work(params);
-    return lw_add_node(graph, after, count, &work, node);
+    Work work;
+    cudaError_t error = lw_copy_work(&work, params);
+    return error == cudaSuccess ? lw_add_node(graph, after, count, &work, node) : lw_return(error);
 }
 
 API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after, size_t count, void *to,
@@ -103,15 +102,17 @@ API cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *node, cudaGrap
 
 API cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const struct cudaMemcpy3DParms *params) {
     ENTER();
-    REQUIRE(params, cudaErrorInvalidValue);
-    return change(lw_node_work(node), lw_copy_work(params));
+    Work made;
+    cudaError_t error = lw_copy_work(&made, params);
+    return error == cudaSuccess ? change(lw_node_work(node), made) : lw_return(error);
 }
 
 API cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                                  const struct cudaMemcpy3DParms *params) {
     ENTER();
-    REQUIRE(params, cudaErrorInvalidValue);
-    return change(lw_instance_work(exec, node), lw_copy_work(params));
+    Work made;
+    cudaError_t error = lw_copy_work(&made, params);
+    return error == cudaSuccess ? change(lw_instance_work(exec, node), made) : lw_return(error);
 }
 
 API cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from, size_t bytes,

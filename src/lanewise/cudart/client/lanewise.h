@@ -55,13 +55,16 @@ cudaError_t lw_return(cudaError_t error);    /* last line of a call: remembers a
 void lw_set_fault(cudaError_t error);        /* a kernel failed: seen by the next call that enters */
 void lw_clear_fault(void);
 uint64_t lw_host_thread(void);               /* 0, 1, 2, ... in the order of their first call */
+/* A request that breaks a rule: the report says which, and at which line of the program. Returns `error`. */
+cudaError_t lw_refuse(cudaError_t error, const void *caller, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 #define ENTER() do { cudaError_t fault_ = lw_enter(); if (fault_ != cudaSuccess) return fault_; } while (0)
 #define ENTER_STREAM(stream) \
     do { cudaError_t fault_ = lw_enter_stream(stream); if (fault_ != cudaSuccess) return fault_; } while (0)
 #define REQUIRE(condition, error) do { if (!(condition)) return lw_return(error); } while (0)
 
 /* --- the arena and the allocations in it (arena.c, allocations.c) */
-enum { KIND_MALLOC, KIND_MANAGED, KIND_HOST, KIND_GLOBAL, KIND_DEVICE_MALLOC };
+enum { KIND_MALLOC, KIND_MANAGED, KIND_HOST, KIND_GLOBAL, KIND_DEVICE_MALLOC, KIND_ARRAY, KIND_TEXTURE, KIND_SURFACE };
 
 typedef struct {
     uint64_t base, size, id;
@@ -94,6 +97,7 @@ cudaError_t lw_allocate(void **pointer, size_t size, int kind, const char *made_
 /* The file of the program or library that holds an address; returns where its first byte lies, 0 if there is none. */
 enum { LW_PATH = 1024 };
 uint64_t lw_file_of(const void *address, char path[LW_PATH]);
+void lw_put_place(Message *request, const void *address);
 /* `kinds`: bits of the kinds that may be freed so. Memory with the flag OF_A_GRAPH only goes with the same bit: graphs
  * may be launched again after the program has freed what they allocated. */
 enum { OF_A_GRAPH = 1 << 30 };
@@ -134,6 +138,29 @@ typedef enum { SIDE_ANY, SIDE_DEVICE } Side;
 cudaError_t lw_resolve(const void *pointer, size_t size, Side side, char **where);
 cudaError_t lw_sides(enum cudaMemcpyKind kind, Side *destination, Side *source);
 
+/* --- arrays (arrays.c) */
+typedef struct {
+    int bits, channels; /* of one channel; how many */
+    int kind;           /* cudaChannelFormatKindSigned, Unsigned or Float */
+    bool normalized;    /* always read as a fraction */
+} Format;
+
+typedef struct {
+    uint64_t base;
+    struct cudaChannelFormatDesc format;
+    Format parsed;
+    struct cudaExtent extent; /* as the program gave it */
+    unsigned flags;
+    size_t element, row, rows, slices; /* bytes, bytes, rows of a slice, slices or layers */
+    size_t pitch, slice;               /* bytes between rows, and between slices */
+    bool tiled;
+} Array;
+
+Array *lw_array(cudaArray_const_t array); /* NULL where it is none */
+/* Where the host may touch the byte `x` of a row, and how many bytes follow there. */
+char *lw_array_run(const Array *array, size_t x, size_t y, size_t z, size_t *run);
+const char *lw_format_problem(const struct cudaChannelFormatDesc *desc, Format *format); /* NULL: there is none */
+
 /* --- work: one operation of a stream, done now or kept in a graph (work.c, launch.c, copy.c, set.c, callbacks.c) */
 typedef struct {
     dim3 grid, block, cluster;
@@ -141,10 +168,12 @@ typedef struct {
     bool cooperative;
 } Shape;
 
-/* Rows of bytes, the pitches apart; slices of rows, the slice pitches apart. */
+/* Rows of bytes, the pitches apart; slices of rows, the slice pitches apart. Or a corner of an array. */
 typedef struct {
     const void *pointer;
     size_t pitch, slice;
+    const Array *array;
+    size_t x, y, z;
 } Block;
 
 typedef struct Graph Graph;
@@ -192,7 +221,7 @@ cudaError_t lw_do_set(const Work *work);
 cudaError_t lw_do_host(const Work *work, cudaStream_t stream);
 cudaError_t lw_do_graph(const Graph *graph, cudaStream_t stream);
 cudaError_t lw_allocate_work(Work *work, size_t size, const char *made_by, const void *caller);
-Work lw_copy_work(const struct cudaMemcpy3DParms *p);
+cudaError_t lw_copy_work(Work *work, const struct cudaMemcpy3DParms *p); /* the error of parameters that do not fit */
 Work lw_line_work(void *to, const void *from, size_t count, enum cudaMemcpyKind kind);
 bool lw_capturing(cudaStream_t stream);
 cudaError_t lw_append(Graph *graph, const Work *work); /* takes the work over */
@@ -223,7 +252,7 @@ int lw_attribute(enum cudaDeviceAttr attribute);
 const struct cudaDeviceProp *lw_properties(void);
 
 /* --- handles: streams, events, pools (handles.c). Numbers checked before use; a stale one is known for what it is. */
-enum { HANDLE_STREAM = 1, HANDLE_EVENT, HANDLE_POOL, HANDLE_GRAPH, HANDLE_NODE, HANDLE_GRAPH_EXEC };
+enum { HANDLE_STREAM = 1, HANDLE_EVENT, HANDLE_POOL, HANDLE_GRAPH, HANDLE_NODE, HANDLE_GRAPH_EXEC, HANDLE_ARRAY };
 typedef struct {
     int kind; /* 0: free */
     unsigned flags;

@@ -20,7 +20,7 @@ uint64_t lw_file_of(const void *address, char path[LW_PATH]) {
     return (uint64_t)info.dli_fbase;
 }
 
-static void put_place(Message *request, const void *address) {
+void lw_put_place(Message *request, const void *address) {
     char path[LW_PATH];
     uint64_t base = lw_file_of(address, path);
     lw_put_text(request, path);
@@ -38,12 +38,13 @@ cudaError_t lw_allocate(void **pointer, size_t size, int kind, const char *made_
     Reader reader;
     lw_put_u64(&request, size);
     lw_put_u64(&request, (uint64_t)kind);
-    put_place(&request, caller);
+    lw_put_place(&request, caller);
     cudaError_t error = lw_call_reader(OP_ALLOCATE, &request, &reply, &reader);
     if (error == cudaSuccess) {
         Allocation made = {.base = lw_get_u64(&reader), .size = size, .id = lw_get_u64(&reader), .kind = kind,
                            .made_by = made_by, .flags = flags};
-        if (kind != KIND_MALLOC && !lw_open_to_host(made.base, made.size, true)) error = cudaErrorMemoryAllocation;
+        bool shared = kind == KIND_MANAGED || kind == KIND_HOST;
+        if (shared && !lw_open_to_host(made.base, made.size, true)) error = cudaErrorMemoryAllocation;
         lw_add_allocation(&made);
         *pointer = (void *)made.base;
     }
@@ -58,7 +59,7 @@ cudaError_t lw_free(void *pointer, unsigned kinds) {
         return cudaErrorInvalidValue;
     if (gone.flags & OF_A_GRAPH && !(kinds & OF_A_GRAPH)) return cudaSuccess;
     lw_remove_allocation(gone.base, &gone);
-    if (gone.kind != KIND_MALLOC) lw_open_to_host(gone.base, gone.size, false);
+    if (gone.kind == KIND_MANAGED || gone.kind == KIND_HOST) lw_open_to_host(gone.base, gone.size, false);
     Message request = {0};
     lw_put_u64(&request, gone.base);
     return lw_call(OP_FREE, &request, NULL);

@@ -83,6 +83,15 @@ def _atomic(
             t.write(target, q.varying(old, element), ins, signed=ins.type.startswith("s"))
 
 
+def combine(t: FunctionTranslator, operation: str, ptx_type: str, addresses: str, value: str, mask: str) -> None:
+    """Reductions at host addresses in device memory, one a lane of `mask`; nothing is counted."""
+    element = f"i{TYPE_BITS[ptx_type]}"
+    name = f"lw_atom_{operation}_{ptx_type}_memory"
+    t.out.define(name, _helper(name, operation, ptx_type, element, shared=False))
+    vector = f"<32 x {element}>"
+    t.out.let(f"call {vector} @{name}(<32 x i64> {addresses}, {vector} {value}, {vector} zeroinitializer, i32 {mask})")
+
+
 def _touch(
     t: FunctionTranslator, ins: Instruction, space: Space, address: q.Quantity, bytes_: int, site: object, mask: str
 ) -> str:

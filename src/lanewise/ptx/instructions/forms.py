@@ -12,7 +12,8 @@ operands, results first:
     {}              a vector in braces: two or four equal parts of T;  {T}  any vector of T, of one even
     {b32*4}         a vector of four of that type (one may stand without braces);  {f32*n/2}  as many as the shape says
     imm             a constant integer
-    []              an address;  &  a label, function or table;  _  no result is taken
+    []              an address;  [{}]  one with coordinates of a texture
+    &  a label, function or table;  _  no result is taken
     POLICY          a cache policy: there exactly with `.L2::cache_hint`
     ...             anything from here on
 
@@ -110,8 +111,8 @@ class OperandPattern:
     """One operand of a form. `type` is a PTX type or one of the words at the top of this file."""
 
     type: str
-    kind: str  # value, pair (second optional), both (of a pair), vector, parts, maybe-vector, address, code, sink,
-    # constant
+    kind: str  # value, pair (second optional), both (of a pair), vector, parts, maybe-vector, address,
+    # coordinates, code, sink, constant
     optional: bool
     count: str = ""  # of a vector's elements: a number, or a part of the shape's n ("n/2")
 
@@ -121,6 +122,8 @@ class OperandPattern:
             return isinstance(operand, Address | TensorAddress)
         if self.kind == "sink":
             return isinstance(operand, Sink)
+        if self.kind == "coordinates":
+            return isinstance(operand, TensorAddress) and len(operand.coordinates) == coordinate_count(modifiers)
         if self.kind == "code":
             return isinstance(operand, Symbol | Register)
         if self.kind == "vector":
@@ -158,6 +161,15 @@ class OperandPattern:
         return columns // int(self.count.removeprefix("n/"))
 
 
+# Coordinates of a texture or surface, the layer among them (PTX ISA 9.7.10.3).
+_COORDINATES = {"1d": 1, "2d": 2, "3d": 4, "a1d": 2, "a2d": 4, "cube": 4, "acube": 4}
+
+
+def coordinate_count(modifiers: tuple[str, ...]) -> int:
+    """How many coordinates a texture instruction is given: those that are not needed fill up vectors of four."""
+    return next((count for name, count in _COORDINATES.items() if name in modifiers), 0)
+
+
 def _is_width_of_access(count: int, modifiers: tuple[str, ...]) -> bool:
     """Vectors are accessed in at most 128 bits and four elements, or in 256 bits (eight of 32 or four of 64) in global
     memory."""
@@ -179,6 +191,8 @@ def _parse_operand(text: str) -> OperandPattern:
     text = text.removesuffix("?")
     if text == "[]":
         return OperandPattern("u64", "address", optional)
+    if text == "[{}]":
+        return OperandPattern("u64", "coordinates", optional)
     if text == "&":
         return OperandPattern("u64", "code", optional)
     if text == "_":

@@ -1,0 +1,109 @@
+"""Surfaces for 32 lanes, as helper functions in LLVM IR: where accesses go, and how channels are written.
+
+Coordinates of surfaces are whole numbers; that along x counts bytes (`.b`) or texels (`.p`).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from lanewise.emulator import handles, sampling
+from lanewise.emulator.ir import Emitter, Value
+from lanewise.emulator.layout import Fault, Worker
+from lanewise.emulator.sampling import Function
+from lanewise.emulator.texture import SURFACE_MAGIC, Texture
+
+_VECTOR = "<32 x i32>"
+_ARGUMENTS = f"{_VECTOR} %l, {_VECTOR} %cx, {_VECTOR} %cy, {_VECTOR} %cz"
+
+
+class Outside(IntEnum):
+    """What an access outside of a surface does (PTX ISA 9.7.11.1)."""
+
+    ZERO = 0
+    CLAMP = 1
+    TRAP = 2
+
+
+def each(out: Emitter, geometry: str) -> str:
+    """Add the function that finds the bytes of an access; returns its name.
+
+    `i32 @name(ptr %x, ptr %w, ptr %c, <32 x i64> %h, <32 x i32> %l, %cx, %cy, %cz, i32 %m, i32 %site, i32 %bytes, i32
+    %outside, i1 %texels, ptr %out)` writes addresses (<32 x i64>) to `%out` and returns the lanes that have one; it
+    counts the request.
+    """
+    name = f"lw_each_surface_{geometry}"
+    if name in out.definitions:
+        return name
+    sampling.require_places(out)
+    handles.require(out)
+    out.define(f"lw_surface_{geometry}", _place(out, geometry))
+    arguments = f"ptr %d, {_ARGUMENTS}, i32 %sub, i32 %bytes, i32 %outside, i1 %texels, ptr %out"
+    body = f"""  %n = call i32 @lw_surface_{geometry}({arguments})
+  %lost = xor i32 %n, %sub
+  %loses = icmp ne i32 %lost, 0
+  %traps = icmp eq i32 %outside, {Outside.TRAP}
+  %fails = and i1 %loses, %traps
+  br i1 %fails, label %fault, label %served.here
+fault:
+  %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
+  store <32 x i64> %h, ptr %fa, align 64
+  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 {Fault.SURFACE_BOUNDS}, i32 %lost, i32 %bytes)
+  unreachable
+served.here:
+  %at = load <32 x i64>, ptr %out, align 64
+  %sectors = call i32 @lw_sectors(<32 x i64> %at, i32 %n, i32 %bytes)
+  %more = load i32, ptr %all
+  %union = or i32 %more, %n
+  store i32 %union, ptr %all
+{handles.count("%sectors", "%bytes")}"""
+    loop = handles.loop(SURFACE_MAGIC, handles.ANY_GEOMETRY, body)
+    loop = loop.replace("entry:\n", "entry:\n  %all = alloca i32\n  store i32 0, ptr %all\n", 1)
+    out.define(
+        name,
+        f"define internal i32 @{name}(ptr %x, ptr %w, ptr %c, <32 x i64> %h, {_ARGUMENTS}, i32 %m, i32 %site, "
+        f"i32 %bytes, i32 %outside, i1 %texels, ptr %out) noinline nounwind {{\n{loop}  %found = load i32, ptr %all\n"
+        "  ret i32 %found\n}\n",
+    )
+    return name
+
+
+def _place(emitter: Emitter, geometry: str) -> str:
+    f = Function.begin(emitter)
+    e, s, out = f.e, f.s, f.out
+    axes = sampling.AXES[geometry]
+    element = f.field(Texture.ELEMENT)
+    bytes_ = Value("%bytes", "i32")
+    row = s.op("mul", f.field(Texture.WIDTH), element)
+    texels = Value("%texels", "i1")
+    x = Value("%cx", "i32")
+    x = f.choose(texels, e.op("mul", x, f.splat(element)), x)
+    limits = [s.op("sub", row, bytes_), s.op("sub", f.field(Texture.HEIGHT), s.const("i32", 1))]
+    limits.append(s.op("sub", f.field(Texture.DEPTH), s.const("i32", 1)))
+    found = [x, Value("%cy", "i32"), Value("%cz", "i32")][:axes]
+    if geometry.startswith("a"):
+        found.append(Value("%l", "i32"))
+    ends = limits[:axes] + ([limits[2]] if geometry.startswith("a") else [])
+    fits = s.icmp("ule", bytes_, row)
+    inside = f.splat(fits)
+    for coordinate, end in zip(found, ends, strict=True):
+        inside = e.op("and", inside, e.icmp("ule", coordinate, f.splat(end)))
+    is_clamp = s.icmp("eq", Value("%outside", "i32"), s.const("i32", Outside.CLAMP))
+    lanes = e.op("or", inside, f.splat(s.op("and", is_clamp, fits)))
+    zero = e.const("i32", 0)
+    held = [
+        e.intrinsic("smin", e.intrinsic("smax", coordinate, zero), f.splat(end))
+        for coordinate, end in zip(found, ends, strict=True)
+    ]
+    x = held[0]
+    y = held[1] if axes > 1 else zero
+    z = held[axes] if geometry.startswith("a") else held[2] if axes > 2 else zero
+    mask = out.let(f"and i32 %m, {f.bits(lanes)}")
+    place = out.let(f"call <32 x i64> @lw_place(ptr %d, {_VECTOR} {x.text}, {_VECTOR} {y.text}, {_VECTOR} {z.text})")
+    blend = out.let(f"bitcast i32 {mask} to <32 x i1>")
+    old = out.let("load <32 x i64>, ptr %out, align 64")
+    new = out.let(f"select <32 x i1> {blend}, <32 x i64> {place}, <32 x i64> {old}")
+    out.line(f"store <32 x i64> {new}, ptr %out, align 64")
+    out.line(f"ret i32 {mask}")
+    header = f"i32 @lw_surface_{geometry}(ptr %d, {_ARGUMENTS}, i32 %m, i32 %bytes, i32 %outside, i1 %texels, ptr %out)"
+    return f"define internal {header} noinline nounwind {{\nentry:\n" + "\n".join(out.lines) + "\n}\n"
