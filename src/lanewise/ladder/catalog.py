@@ -116,14 +116,26 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Best:
+    """A rung to take where `when` holds of the problem (always where it is empty) and the rung takes it."""
+
+    rung: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rung:
-    """One idea: a source file, its macros, its launches and its claim. `arch`: 90 is compute capability 9.0."""
+    """One idea: a source file, its macros, its launches and its claim.
+
+    `arch`: 90 is compute capability 9.0. `alignment`: of the buffers' addresses, in bytes (0: an element's).
+    """
 
     subject: str
     name: str
     file: str
     title: str
     arch: int
+    alignment: int
     types: tuple[str, ...]
     needs: tuple[str, ...]  # of the problem
     fits: tuple[str, ...]  # of the defines, whoever chose them
@@ -152,6 +164,7 @@ class Subject:
     about: str
     types: tuple[str, ...]
     scales: tuple[str, ...]  # the sizes of a problem that one number sets
+    best: tuple[Best, ...]  # the rungs for `lanewise.kernels`, the first that fits; empty where it has no function
     problem: Mapping[str, int]
     buffers: tuple[Buffer, ...]
     rungs: tuple[Rung, ...]
@@ -191,7 +204,7 @@ def _take(table: dict[str, Any], where: str, required: str, optional: str = "") 
 
 
 def _subject(name: str, table: dict[str, Any]) -> Subject:
-    _take(table, name, "title about types scales problem buffer rung")
+    _take(table, name, "title about types scales problem buffer rung", "best")
     types = tuple(table["types"])
     return Subject(
         name=name,
@@ -199,10 +212,16 @@ def _subject(name: str, table: dict[str, Any]) -> Subject:
         about=table["about"],
         types=types,
         scales=tuple(table["scales"]),
+        best=tuple(_best(entry, name) for entry in table.get("best", ())),
         problem={size: int(value) for size, value in table["problem"].items()},
         buffers=tuple(_buffer(entry, name) for entry in table["buffer"]),
         rungs=tuple(_rung(entry, name, types) for entry in table["rung"]),
     )
+
+
+def _best(table: dict[str, Any], where: str) -> Best:
+    _take(table, f"{where} best", "rung", "when")
+    return Best(table["rung"], table.get("when", ""))
 
 
 def _buffer(table: dict[str, Any], where: str) -> Buffer:
@@ -213,7 +232,10 @@ def _buffer(table: dict[str, Any], where: str) -> Buffer:
 def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
     where = f"{subject}/{table.get('name', '?')}"
     _take(
-        table, where, "name file title launch", "arch types needs fits defines choice search values scratch map claim"
+        table,
+        where,
+        "name file title launch",
+        "arch alignment types needs fits defines choice search values scratch map claim",
     )
     return Rung(
         subject=subject,
@@ -221,6 +243,7 @@ def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
         file=table["file"],
         title=table["title"],
         arch=table.get("arch", 70),
+        alignment=table.get("alignment", 0),
         types=tuple(table.get("types", types)),
         needs=tuple(table.get("needs", ())),
         fits=tuple(table.get("fits", ())),

@@ -81,8 +81,7 @@ def resolve(
     if element not in rung.types:
         takes = ", ".join(rung.types)
         raise UsageError(f"ladder {subject.name}/{rung.name}: elements of type {element}: it takes {takes}")
-    names = {**subject.problem, **problem, "size": TYPES[element][1], "sms": sms}
-    names |= {f"is_{known}": int(known == element) for known in TYPES}
+    names = _names(subject, element, problem, sms)
     for need in rung.needs:
         if not evaluate(need, names):
             raise UsageError(f"ladder {subject.name}/{rung.name}: needs {need}", next_step="take a lower rung")
@@ -108,6 +107,37 @@ def resolve(
         block = _extent(launch.block, names)
         launches.append(PlannedLaunch(launch.kernel, grid, block, evaluate(launch.shared, names), arguments))
     return Plan(rung, element, defines, buffers, maps, tuple(launches))
+
+
+def _names(subject: Subject, element: str, problem: Mapping[str, int], sms: int) -> dict[str, int]:
+    """What expressions may speak of before the rung's own defines; `is_bf16` is 1 where elements are bf16."""
+    types = {f"is_{known}": int(known == element) for known in TYPES}
+    return {**subject.problem, **problem, "size": TYPES[element][1], "sms": sms, **types}
+
+
+def choose(subject: Subject, element: str, problem: Mapping[str, int], *, sms: int, arch: int, alignment: int) -> Plan:
+    """The plan of the first of the subject's best rungs that takes the problem on a card.
+
+    `arch`: of the card, 90 for 9.0; `alignment`: the largest power of two that divides all addresses of the buffers.
+    Raises UsageError with what each rung needs where none fits.
+    """
+    names = _names(subject, element, problem, sms)
+    reasons: list[str] = []
+    for best in subject.best:
+        rung = subject.rung(best.rung)
+        needed = rung.alignment or TYPES[element][1]
+        if best.when and not evaluate(best.when, names):
+            continue
+        if rung.arch > arch:
+            reasons.append(f"{rung.name} needs compute capability {rung.arch // 10}.{rung.arch % 10}")
+        elif alignment % needed:
+            reasons.append(f"{rung.name} needs addresses at multiples of {needed} bytes")
+        else:
+            try:
+                return resolve(subject, rung, element, problem, sms=sms)
+            except UsageError as error:
+                reasons.append(error.message.removeprefix("ladder "))
+    raise UsageError(f"{subject.name} of {element}: no rung takes this", next_step="; ".join(reasons))
 
 
 def _choice(subject: Subject, rung: Rung, names: Mapping[str, int]) -> Mapping[str, str]:
