@@ -41,6 +41,10 @@ AWKWARD: dict[str, tuple[dict[str, int], ...]] = {
         {"m": 40, "n": 264, "k": 72, "b_columns": 1},
     ),
     "histogram": ({"n": 0}, {"n": 1, "bins": 1}, {"n": 1009, "bins": 13, "strangers": 1}, {"n": 4100, "skew": 1}),
+    "launch": ({"n": 0}, {"n": 1, "steps": 3}, {"n": 997, "steps": 4}),
+    "overlap": ({"n": 0}, {"n": 1}, {"n": 997}, {"n": 4100}),
+    "readonly": ({"n": 0}, {"n": 1}, {"n": 997}, {"n": 4100}),
+    "registers": ({"n": 0}, {"n": 1}, {"n": 257}),
     "layernorm": (
         {"rows": 0, "columns": 8},
         {"rows": 1, "columns": 1},

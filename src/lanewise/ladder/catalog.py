@@ -35,14 +35,24 @@ SUMS: dict[str, str] = {"f16": "float", "bf16": "float"}
 #: Before the name of a metric: counted from the machine code, which may have merged accesses, instead of from the PTX.
 MACHINE = "machine_"
 
-#: What a claim may speak of: sums over the memory accesses of a rung's launches, instructions, and launches.
+#: What a claim may speak of, each summed over the rung's launches: memory accesses; instructions (`instructions`: the
+#: machine's, by warps) and branches; what the compiler gave a thread and how many warps a multiprocessor then holds.
 METRICS = frozenset(
     f"{basis}{space}_{kind}_{what}"
     for basis in ("", MACHINE)
     for space, whats in (("global", ("requests", "sectors")), ("shared", ("requests", "wavefronts")))
     for kind in ("load", "store", "atomic")
     for what in whats
-) | {"ptx_instructions", "divergent_branches", "launches"}
+) | {
+    "machine_local_load_requests",
+    "machine_local_store_requests",
+    "ptx_instructions",
+    "instructions",
+    "divergent_branches",
+    "launches",
+    "registers",
+    "resident_warps",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +86,10 @@ class TensorMap:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One kernel launch. A grid with an extent of 0 is not launched.
+    """One kernel launch, or `repeat` of them, in which expressions may speak of `i`, 0 for the first.
 
-    `arguments`: the name of a buffer or of a tensor map, or a value with its type ("i32 rows").
+    A grid with an extent of 0 is not launched. `arguments`: the name of a buffer or of a tensor map, or a value with
+    its type ("i32 rows"); "x if i % 2 else y" takes one of two buffers.
     """
 
     kernel: str
@@ -86,6 +97,18 @@ class Launch:
     block: tuple[str, ...]
     arguments: tuple[str, ...]
     shared: str = "0"
+    repeat: str = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Inputs and outputs lie in the host's memory and are copied in and out in `pieces`, round about on `streams`.
+
+    The launch with `i` of a piece's number works on that piece. Emulated, there are neither copies nor streams.
+    """
+
+    pieces: str
+    streams: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +169,8 @@ class Rung:
     scratch: tuple[Buffer, ...]
     maps: tuple[TensorMap, ...]
     launches: tuple[Launch, ...]
+    graph: bool  # on a card, the launches are captured into a CUDA graph, and it is launched
+    host: Host | None
     claim: Claim | None
 
     @property
@@ -235,7 +260,7 @@ def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
         table,
         where,
         "name file title launch",
-        "arch alignment types needs fits defines choice search values scratch map claim",
+        "arch alignment types needs fits defines choice search values scratch map graph host claim",
     )
     return Rung(
         subject=subject,
@@ -254,6 +279,8 @@ def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
         scratch=tuple(_buffer(entry, where) for entry in table.get("scratch", ())),
         maps=tuple(_map(entry, where) for entry in table.get("map", ())),
         launches=tuple(_launch(entry, where) for entry in table["launch"]),
+        graph=table.get("graph", False),
+        host=_host(table["host"], where) if "host" in table else None,
         claim=_claim(table["claim"], where) if "claim" in table else None,
     )
 
@@ -275,14 +302,20 @@ def _map(table: dict[str, Any], where: str) -> TensorMap:
 
 
 def _launch(table: dict[str, Any], where: str) -> Launch:
-    _take(table, f"{where} launch", "kernel grid block arguments", "shared")
+    _take(table, f"{where} launch", "kernel grid block arguments", "shared repeat")
     return Launch(
         kernel=table["kernel"],
         grid=tuple(str(extent) for extent in table["grid"]),
         block=tuple(str(extent) for extent in table["block"]),
         arguments=tuple(table["arguments"]),
         shared=str(table.get("shared", "0")),
+        repeat=str(table.get("repeat", "1")),
     )
+
+
+def _host(table: dict[str, Any], where: str) -> Host:
+    _take(table, f"{where} host", "pieces streams")
+    return Host(str(table["pieces"]), str(table["streams"]))
 
 
 def _claim(table: dict[str, Any], where: str) -> Claim:

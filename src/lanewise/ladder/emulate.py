@@ -112,5 +112,8 @@ def counted(record: LaunchRecord) -> dict[str, int]:
                 counts[f"{name}_{what}"] += value
     counts["launches"] = 1
     counts["ptx_instructions"] = record.ptx_instructions
+    counts["instructions"] = record.instructions or 0
+    counts["registers"] = record.resources.registers if record.resources else 0
+    counts["resident_warps"] = record.occupancy.active_warps if record.occupancy else 0
     counts["divergent_branches"] = sum(line.divergent_branches for line in record.lines)
     return dict(counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -48,16 +49,21 @@ class PlannedLaunch:
     block: Extent
     shared_bytes: int
     arguments: tuple[tuple[str, str | int | float], ...]
+    piece: int = 0  # of the plan's pieces
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """`pieces` and `streams`: of the copies between host and device; 0 where all data is on the device."""
+
     rung: Rung
     element: str
     defines: Mapping[str, str]
     buffers: tuple[PlannedBuffer, ...]
     maps: tuple[PlannedMap, ...]
     launches: tuple[PlannedLaunch, ...]
+    pieces: int = 0
+    streams: int = 0
 
 
 def resolve(
@@ -100,13 +106,17 @@ def resolve(
     maps = tuple(_map(entry, types, names) for entry in rung.maps)
     launches = []
     for launch in rung.launches:
-        grid = _extent(launch.grid, names)
-        if 0 in grid:
-            continue
-        arguments = tuple(_argument(text, types, maps, names) for text in launch.arguments)
-        block = _extent(launch.block, names)
-        launches.append(PlannedLaunch(launch.kernel, grid, block, evaluate(launch.shared, names), arguments))
-    return Plan(rung, element, defines, buffers, maps, tuple(launches))
+        for i in range(evaluate(launch.repeat, names)):
+            here = {**names, "i": i}
+            grid = _extent(launch.grid, here)
+            if 0 in grid:
+                continue
+            arguments = tuple(_argument(text, types, maps, here) for text in launch.arguments)
+            block = _extent(launch.block, here)
+            shared = evaluate(launch.shared, here)
+            launches.append(PlannedLaunch(launch.kernel, grid, block, shared, arguments, piece=i))
+    pieces, streams = (evaluate(rung.host.pieces, names), evaluate(rung.host.streams, names)) if rung.host else (0, 0)
+    return Plan(rung, element, defines, buffers, maps, tuple(launches), pieces, streams)
 
 
 def _names(subject: Subject, element: str, problem: Mapping[str, int], sms: int) -> dict[str, int]:
@@ -170,6 +180,9 @@ def _argument(
     text: str, buffers: Mapping[str, str], maps: tuple[PlannedMap, ...], names: Mapping[str, int]
 ) -> tuple[str, str | int | float]:
     """A buffer's or a map's name as it is, `i32 rows` and `f32 0.5` as a value of that type."""
+    if " if " in text:
+        one, condition, other = re.split(r" if | else ", text)
+        text = one if evaluate(condition, names) else other
     kind, _, expression = text.partition(" ")
     if kind == "f32" and expression:
         return kind, float(expression)

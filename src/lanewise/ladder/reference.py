@@ -21,7 +21,9 @@ def inputs(subject: Subject, plan: Plan, problem: Problem, seed: int = 0) -> Inp
     for buffer in plan.buffers:
         if buffer.role != "input":
             continue
-        if buffer.type == "bf16":
+        if subject.name == "readonly" and buffer.name == "table":  # what 03_constant.cu has in its source
+            made[buffer.name] = (np.arange(256) / 256).astype(np.float32)
+        elif buffer.type == "bf16":
             made[buffer.name] = _to_bf16(rng.uniform(-1, 1, buffer.count))
         elif buffer.type in ("f16", "f32", "f64"):
             made[buffer.name] = rng.uniform(-1, 1, buffer.count).astype(NUMPY[buffer.type])
@@ -116,6 +118,33 @@ def _steps(element: str, sizes: Problem, made: Inputs) -> Array:
     return (x - 1.0) * 0.75 ** (1 + np.arange(x.size) % 32) + 1.0
 
 
+def _ring(element: str, sizes: Problem, made: Inputs) -> Array:
+    """The mean of each element and its right neighbour, `steps` times."""
+    x = wide(element, made["input"])
+    for _ in range(sizes["steps"]):
+        x = 0.5 * (x + np.roll(x, -1))
+    return x
+
+
+def _rounds(element: str, sizes: Problem, made: Inputs) -> Array:
+    """v = v / 2 + 1 / (4 (1 + v)), eight times, from |x|."""
+    v = np.abs(wide(element, made["input"]))
+    for _ in range(8):
+        v = 0.5 * v + 0.25 / (1.0 + v)
+    return v
+
+
+def _centred(element: str, sizes: Problem, made: Inputs) -> Array:
+    x = wide(element, made["input"]).reshape(64, sizes["n"])
+    return np.ravel(x - x.mean(axis=0))
+
+
+def _look_up(element: str, sizes: Problem, made: Inputs) -> Array:
+    i = np.arange(sizes["n"])
+    table = wide(element, made["table"])
+    return wide(element, made["input"]) * table[i // 32 % 256] + table[i * 37 % 256]
+
+
 _EXPECTED: dict[str, Callable[[str, Problem, Inputs], Array]] = {
     "access": lambda element, sizes, made: 2 * wide(element, made["input"]),
     "banks": lambda element, sizes, made: wide(element, made["input"]).reshape(sizes["rows"], 32).sum(axis=1),
@@ -123,7 +152,11 @@ _EXPECTED: dict[str, Callable[[str, Problem, Inputs], Array]] = {
     "gemm": _gemm,
     "histogram": _histogram,
     "layernorm": _layernorm,
+    "launch": _ring,
+    "overlap": _rounds,
     "pointwise": _chain,
+    "readonly": _look_up,
+    "registers": _centred,
     "reduce": lambda element, sizes, made: np.array([wide(element, made["input"]).sum()]),
     "scan": lambda element, sizes, made: np.cumsum(wide(element, made["input"])),
     "softmax": _softmax,
