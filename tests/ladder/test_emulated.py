@@ -15,7 +15,7 @@ each_rung = pytest.mark.parametrize(
     ("subject", "rung"), RUNGS, ids=[f"{subject.name}-{rung.name}" for subject, rung in RUNGS]
 )
 
-#: Rungs whose instructions the emulator may not run yet: asynchronous copies and mbarriers.
+#: Rungs whose instructions the emulator may not run yet: bulk copies, wgmma.
 ASYNCHRONOUS = {
     "scan/bulk_copy",
     "softmax/bulk_copy",
