@@ -204,6 +204,7 @@ int main(int argc, char** argv) {
   std::vector<Mask> masks = {
       {"all", ~0u}, {"even", 0x55555555u}, {"without_0", 0xfffffffeu}, {"low_pairs", 0x33333333u},
       {"without_1_and_6", 0xffffffbdu}, {"low_bytes", 0x00ff00ffu}, {"two", 0x00010001u}, {"odd", 0x91248123u},
+      {"high_pairs", 0xccccccccu}, {"without_first_pair", 0xfffffffcu}, {"uneven", 0xaaaaaaaau}, {"upper", 0xffff0000u},
   };
 #define WIDTH(T)                                                                                              \
   CASE("load_masked<" #T ">", load_masked<T><<<8, 32>>>((T*)p, (T*)q, kMasks, 1, 0));                         \

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 
-from lanewise.emulator.counting_banks import ATOMIC_LANES, WAVEFRONTS
+from lanewise.emulator.counting_banks import ATOMIC_LANES, HALF, PHASES, WAVEFRONTS
 from lanewise.emulator.counting_parts import (
     ATTRIBUTES,
     INTRINSICS,
@@ -405,6 +405,8 @@ _FUNCTIONS = {
     "lw_sort_i32": sort("i32"),
     "lw_histogram": histogram(),
     "lw_sectors": _SECTORS,
+    "lw_phases": PHASES,
+    "lw_half": HALF,
     "lw_wavefronts": WAVEFRONTS,
     "lw_atomic_lanes": ATOMIC_LANES,
     "lw_local_sectors": _LOCAL_SECTORS,

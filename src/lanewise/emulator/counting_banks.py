@@ -20,23 +20,9 @@ _LANE_NUMBERS = constant("i32", LANES)
 _PAIRS_1 = f"<32 x i32> {indices(lane ^ 1 for lane in LANES)}"
 _PAIRS_2 = f"<32 x i32> {indices(lane ^ 2 for lane in LANES)}"
 
-WAVEFRONTS = f"""define internal i32 @lw_wavefronts(<32 x i32> %a, i32 %mask, i32 %bytes, i1 %is_load) {ATTRIBUTES} {{
-  %box = alloca <32 x i32>, align 64
-  %empty = icmp eq i32 %mask, 0
-  br i1 %empty, label %nothing, label %some
-nothing:
-  ret i32 0
-some:                                             ; units of a word, or of 8 or 16 bytes: `slots` of them fill the banks
-  %wide8 = icmp ugt i32 %bytes, 4
-  %wide16 = icmp ugt i32 %bytes, 8
-  %w8 = zext i1 %wide8 to i32
-  %w16 = zext i1 %wide16 to i32
-  %wider = add i32 %w8, %w16
-  %shift = add i32 %wider, 2
-  %slots = lshr i32 32, %wider
-  %merges = and i1 %wide8, %is_load
-  br i1 %merges, label %compare, label %phases
-compare:                                          ; do neighbouring phases of a load go as one?
+# Loads of 8 and 16 bytes: do neighbouring phases go as one? Of 16 bytes each half of the warp is asked by itself.
+_WIDE_LOADS = f"""
+compare:
   %n1 = shufflevector <32 x i32> %a, <32 x i32> poison, {_PAIRS_1}
   %n2 = shufflevector <32 x i32> %a, <32 x i32> poison, {_PAIRS_2}
   %d1 = icmp ne <32 x i32> %a, %n1
@@ -55,14 +41,90 @@ compare:                                          ; do neighbouring phases of a 
   %both2 = or i32 %u2k, %v2k
   %bad1 = and i32 %d1m, %both1
   %bad2 = and i32 %d2m, %both2
-  %on1 = and i32 %bad1, %mask
+  %on1 = and i32 %bad1, %mask                     ; lanes that disagree
   %on2 = and i32 %bad2, %mask
+  br i1 %wide16, label %halves, label %whole
+whole:
   %ok1 = icmp eq i32 %on1, 0
   %ok2 = icmp eq i32 %on2, 0
   %ok = or i1 %ok1, %ok2
-  br label %phases
-phases:
-  %merged = phi i1 [ false, %some ], [ %ok, %compare ]
+  br i1 %ok, label %together, label %apart
+together:
+  %t = call i32 @lw_phases(<32 x i32> %a, i32 %mask, i32 %bytes, i1 true)
+  %free = icmp ule i32 %t, 1
+  br i1 %free, label %once, label %apart
+once:
+  ret i32 %t
+halves:
+  %alone1 = xor i32 %both1, -1                    ; lanes without a partner, which the first half may not have
+  %alone2 = xor i32 %both2, -1
+  %lone1 = and i32 %alone1, %mask
+  %lone2 = and i32 %alone2, %mask
+  %first1 = or i32 %on1, %lone1
+  %first2 = or i32 %on2, %lone2
+  %f1 = and i32 %first1, 65535
+  %f2 = and i32 %first2, 65535
+  %g1 = lshr i32 %on1, 16
+  %g2 = lshr i32 %on2, 16
+  %fok1 = icmp eq i32 %f1, 0
+  %fok2 = icmp eq i32 %f2, 0
+  %last_on = icmp slt i32 %mask, 0
+  %last_off = xor i1 %last_on, true
+  %fok3 = or i1 %fok1, %fok2
+  %fok = or i1 %fok3, %last_off
+  %gok1 = icmp eq i32 %g1, 0
+  %gok2 = icmp eq i32 %g2, 0
+  %gok = or i1 %gok1, %gok2
+  %any = or i1 %fok, %gok
+  br i1 %any, label %each, label %apart
+each:
+  %fm = and i32 %mask, 65535
+  %gm = and i32 %mask, -65536
+  %fn = call i32 @lw_half(<32 x i32> %a, i32 %fm, i1 %fok)
+  %gn = call i32 @lw_half(<32 x i32> %a, i32 %gm, i1 %gok)
+  %sum = add i32 %fn, %gn
+  ret i32 %sum
+"""
+
+WAVEFRONTS = f"""define internal i32 @lw_wavefronts(<32 x i32> %a, i32 %mask, i32 %bytes, i1 %is_load) {ATTRIBUTES} {{
+  %wide8 = icmp ugt i32 %bytes, 4
+  %wide16 = icmp ugt i32 %bytes, 8
+  %merges = and i1 %wide8, %is_load
+  br i1 %merges, label %compare, label %apart
+{_WIDE_LOADS}
+apart:
+  %n = call i32 @lw_phases(<32 x i32> %a, i32 %mask, i32 %bytes, i1 false)
+  ret i32 %n
+}}"""
+
+HALF = f"""define internal i32 @lw_half(<32 x i32> %a, i32 %mask, i1 %shares) {ATTRIBUTES} {{
+  br i1 %shares, label %together, label %apart    ; a half's load of 16 bytes: in one phase, or in two
+together:
+  %t = call i32 @lw_phases(<32 x i32> %a, i32 %mask, i32 16, i1 true)
+  %free = icmp ule i32 %t, 1
+  br i1 %free, label %once, label %apart
+once:
+  ret i32 %t
+apart:
+  %n = call i32 @lw_phases(<32 x i32> %a, i32 %mask, i32 16, i1 false)
+  ret i32 %n
+}}"""
+
+# One access in its phases, neighbouring ones together where `merged`.
+PHASES = f"""define internal i32 @lw_phases(<32 x i32> %a, i32 %mask, i32 %bytes, i1 %merged) {ATTRIBUTES} {{
+  %box = alloca <32 x i32>, align 64
+  %empty = icmp eq i32 %mask, 0
+  br i1 %empty, label %nothing, label %some
+nothing:
+  ret i32 0
+some:                                             ; units of a word, or of 8 or 16 bytes: `slots` of them fill the banks
+  %wide8 = icmp ugt i32 %bytes, 4
+  %wide16 = icmp ugt i32 %bytes, 8
+  %w8 = zext i1 %wide8 to i32
+  %w16 = zext i1 %wide16 to i32
+  %wider = add i32 %w8, %w16
+  %shift = add i32 %wider, 2
+  %slots = lshr i32 32, %wider
   %merged32 = zext i1 %merged to i32
   %pshift0 = sub i32 5, %wider
   %pshift = add i32 %pshift0, %merged32           ; log2 of the lanes in a phase

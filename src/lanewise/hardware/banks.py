@@ -14,6 +14,7 @@ from lanewise.hardware.coalescing import WARP, WORD_BYTES, active_lanes
 from lanewise.records import AccessKind
 
 BANKS = 32
+_ALL, _FIRST_HALF, _SECOND_HALF = 0xFFFFFFFF, 0x0000FFFF, 0xFFFF0000  # masks of lanes
 WAVEFRONT_BYTES = BANKS * WORD_BYTES
 
 
@@ -26,18 +27,36 @@ def wavefronts(offsets: Sequence[int], mask: int, width: int, kind: AccessKind) 
     """Passes through the banks that one access takes, as the hardware counts them.
 
     Up to 4 bytes the warp goes at once, 8 bytes in halves, 16 bytes in quarters; a phase costs the most distinct words
-    that fall into one bank, an empty phase nothing. Neighbouring phases of a load go as one where lanes share
-    addresses in pairs. For `AccessKind.ATOMIC` see `atomic_lanes`.
+    that fall into one bank, an empty phase nothing. Two neighbouring phases of a load cost one wavefront where lanes
+    share addresses in pairs and no bank conflicts. For `AccessKind.ATOMIC` see `atomic_lanes`.
 
-    Profiler: `l1tex__data_pipe_lsu_wavefronts_mem_shared`; `memory_l1_wavefronts_shared` of the source view, which is
-    computed by software, says otherwise where pairs of lanes agree but phases conflict, and for 16 bytes where some
-    lanes are off.
+    Profiler: `memory_l1_wavefronts_shared`, which the source view computes by software. The hardware's own counter
+    `l1tex__data_pipe_lsu_wavefronts_mem_shared` is `hardware_wavefronts`.
     """
     if kind is AccessKind.ATOMIC:
         return atomic_lanes(offsets, mask, width)
     lanes_per_phase = min(WARP, WAVEFRONT_BYTES // width)
-    if kind is AccessKind.LOAD and lanes_per_phase < WARP and _phases_merge(offsets, mask):
-        lanes_per_phase *= 2
+    if kind is not AccessKind.LOAD or lanes_per_phase == WARP:
+        return _in_phases(offsets, mask, width, lanes_per_phase)
+    total = 0
+    for part in (_ALL,) if width == 8 else (_FIRST_HALF, _SECOND_HALF):
+        on = mask & part
+        together = _in_phases(offsets, on, width, 2 * lanes_per_phase) if _shares(offsets, mask, part) else 2
+        total += together if together <= 1 else _in_phases(offsets, on, width, lanes_per_phase)
+    return total
+
+
+def hardware_wavefronts(offsets: Sequence[int], mask: int, width: int, kind: AccessKind) -> int:
+    """Passes as the hardware counts them: all phases go in pairs, or none, with conflicts and whoever is off.
+
+    Profiler: `l1tex__data_pipe_lsu_wavefronts_mem_shared`.
+    """
+    lanes_per_phase = min(WARP, WAVEFRONT_BYTES // width)
+    pairs = kind is AccessKind.LOAD and lanes_per_phase < WARP and _agree(offsets, mask, _ALL)
+    return _in_phases(offsets, mask, width, lanes_per_phase * (2 if pairs else 1))
+
+
+def _in_phases(offsets: Sequence[int], mask: int, width: int, lanes_per_phase: int) -> int:
     phases: dict[int, list[int]] = {}
     for lane in active_lanes(mask):
         phases.setdefault(lane // lanes_per_phase, []).append(int(offsets[lane]))
@@ -112,12 +131,19 @@ def _worst_bank(offsets: Iterable[int], width: int) -> int:
     return max(len(words) for words in words_by_bank(offsets, width).values())
 
 
-def _phases_merge(offsets: Sequence[int], mask: int) -> bool:
-    """Whether neighbouring phases of a load go as one: all active lanes agree with lane^1, or all with lane^2.
+def _shares(offsets: Sequence[int], mask: int, part: int) -> bool:
+    """Whether the source view takes the two phases of a part of the warp together: where lanes agree in pairs. In the
+    first half of an access of 16 bytes every lane needs its partner, unless lane 31 is off: then it needs none."""
+    if part != _FIRST_HALF:
+        return _agree(offsets, mask, part)
+    return not mask >> (WARP - 1) & 1 or _agree(offsets, mask, part, alone=False)
 
-    A partner that is off agrees.
-    """
+
+def _agree(offsets: Sequence[int], mask: int, part: int, *, alone: bool = True) -> bool:
+    """Whether all active lanes of a part have the address of lane^1, or all that of lane^2. `alone`: what a lane whose
+    partner is off counts as."""
+    lanes = list(active_lanes(mask & part))
     return any(
-        all(offsets[lane] == offsets[lane ^ step] for lane in active_lanes(mask) if mask >> (lane ^ step) & 1)
+        all(offsets[lane] == offsets[lane ^ step] if mask >> (lane ^ step) & 1 else alone for lane in lanes)
         for step in (1, 2)
     )
