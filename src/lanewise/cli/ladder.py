@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +12,8 @@ import typer
 
 from lanewise.cli.table import table
 from lanewise.errors import UnsupportedCode, UsageError
+from lanewise.gpu.card import present
+from lanewise.gpu.launcher import Launcher
 from lanewise.hardware import device
 from lanewise.ladder import Rung, Subject, load, subjects
 from lanewise.ladder.plot import amount, svg
@@ -57,7 +59,7 @@ def ladder(
     if show is not None:
         _show(chosen_one, chosen_one.rung(show), problem, devices)
         return
-    rows = _rows(chosen_one, devices, problem)
+    rows = _with_times(chosen_one, _rows(chosen_one, devices, problem), problem)
     if plot is not None:
         _plot(plot, [(chosen_one, rows)])
     elif json:
@@ -93,6 +95,19 @@ def _rows(subject: Subject, devices: str, problem: Mapping[str, int]) -> list[Ro
     return [row for spec in specs for row in Emulated(subject, spec).rows(problem)]
 
 
+def _with_times(subject: Subject, rows: list[Row], problem: Mapping[str, int]) -> list[Row]:
+    """The rows with what this machine's card takes, where it has one (and torch, which times it)."""
+    card = present()
+    if card is None:
+        return rows
+    try:
+        from lanewise.bench.measure import quick
+    except ImportError:
+        return rows
+    times = quick(Launcher(card), subject, {**subject.problem, **problem})
+    return [replace(row, measured_us=times.get(row.rung)) for row in rows]
+
+
 def _subject_lines(chosen: Sequence[Subject]) -> list[str]:
     rows = [("subject", "rungs", "", "top rung")]
     rows += [(one.name, str(len(one.rungs)), one.title, one.rungs[-1].name) for one in chosen]
@@ -105,8 +120,14 @@ def _table_lines(subject: Subject, rows: Sequence[Row]) -> list[str]:
         mine = [row for row in rows if row.device == name]
         sizes = ", ".join(f"{size} {text.count(value)}" for size, value in mine[0].problem.items())
         lines += ["", f"counted for {device.load(name).name}; {sizes}", ""]
-        cells = [_HEAD, *(_cells(row) for row in mine if row.refused is None)]
-        lines += table(cells, "lrrrrrrrrrl")
+        ran = [row for row in mine if row.refused is None]
+        cells = [_HEAD, *(_cells(row) for row in ran)]
+        sides = "lrrrrrrrrrl"
+        if any(row.measured_us is not None for row in ran):
+            measured = ["us here", *("-" if row.measured_us is None else f"{row.measured_us:.1f}" for row in ran)]
+            cells = [(*cell, time) for cell, time in zip(cells, measured, strict=True)]
+            sides += "r"
+        lines += table(cells, sides)
         lines += ["", *text.wrap(_LEGEND, WIDTH)]
         lines += [f"{row.rung}: not here: {row.refused}" for row in mine if row.refused is not None]
         for row in mine:

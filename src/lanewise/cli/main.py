@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from lanewise.cli import compare, devices, ladder, occupancy, run
+from lanewise.cli import bench, compare, devices, ladder, occupancy, run
 from lanewise.cli import doctor as doctor_command
 from lanewise.cli.exit_codes import SIGNAL_BASE
 from lanewise.cli.messages import print_bug, print_error
@@ -56,6 +56,8 @@ app.command(
 
 app.command("occupancy", context_settings=HELP)(occupancy.occupancy)
 app.command("compare", context_settings=HELP)(compare.compare)
+app.command("bench", context_settings=HELP)(bench.bench)
+app.command("tune", context_settings=HELP)(bench.tune)
 app.command("ladder", context_settings=HELP)(ladder.ladder)
 app.command("devices", context_settings=HELP)(devices.devices)
 

@@ -55,6 +55,7 @@ class Row:
     claim: str | None = None
     against: str | None = None
     checked: tuple[Checked, ...] = ()
+    measured_us: float | None = None  # on this machine's card, where it has one
 
     @property
     def claim_holds(self) -> bool | None:

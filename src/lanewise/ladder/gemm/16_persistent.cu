@@ -40,12 +40,13 @@ __device__ void expect(unsigned int barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-// Arrives at the barrier that lies at the same place in block `rank` of the cluster.
+// Arrives at the barrier that lies at the same place in block `rank` of the cluster. The one who arrives has only read: with
+// .release.cluster each arrival would wait for a fence of the whole card, between two steps of the multiplication.
 __device__ void arrive_at(unsigned int barrier, int rank) {
     asm volatile(
         "{\n .reg .b32 there;\n"
         "mapa.shared::cluster.u32 there, %0, %1;\n"
-        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
+        "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
         "r"(rank)
         : "memory");
 }

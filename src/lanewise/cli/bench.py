@@ -1,0 +1,153 @@
+"""`lanewise bench` and `lanewise tune`: rungs of the ladder timed on this machine's card, beside their peers."""
+
+from __future__ import annotations
+
+import importlib
+import json as json_module
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+
+from lanewise.cli.ladder import problem_of
+from lanewise.cli.table import table
+from lanewise.errors import EnvironmentProblem, ExitCode, LanewiseError, UsageError
+from lanewise.gpu.card import find
+from lanewise.gpu.launcher import Launcher
+from lanewise.ladder import Subject, load, subjects
+from lanewise.version import __version__
+
+SCHEMA = 1
+_WORKERS = 16
+
+
+def bench(
+    chosen: Annotated[
+        list[str] | None, typer.Argument(metavar="[SUBJECT]...", help="Subjects; none means all.")
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option("--size", metavar="N | NAME=N,...", help="This problem instead of the usual ones.")
+    ] = None,
+    element: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="With --size: the type of the elements.")
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=10, help="Timings of each rung.")] = 30,
+    check_only: Annotated[bool, typer.Option("--check", help="Check results at awkward sizes; time nothing.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FOLDER", help="Write measured.md and .json there.")
+    ] = None,
+) -> None:
+    """Time the ladder on a GPU: rungs and what a user would call instead, in turn, each result checked first."""
+    names = chosen or list(subjects())
+    loaded = [load(name) for name in names]
+    if size is not None and len(loaded) != 1:
+        raise UsageError("--size needs one subject", next_step=f"subjects: {', '.join(subjects())}")
+    launcher = Launcher(find(), _WORKERS)
+    measure, works, state = _room("measure"), _room("works"), _room("state")
+    card = state.this_card()
+    results: dict[str, list[Any]] = {}
+    wrong: list[str] = []
+    for subject in loaded:
+        for rung in measure.too_old(subject, launcher):
+            _say(f"{subject.name}/{rung.name}: {launcher.card.name} is too old for it: it needs {rung.arch / 10}", json)
+        wrong += measure.check_awkward(launcher, subject)
+        if check_only:
+            continue
+        cases = works.WORKS[subject.name].cases
+        if size is not None:
+            cases = [_case(subject, element, problem_of(subject, size))]
+        results[subject.name] = []
+        for result in measure.bench(launcher, subject, cases, repeats):
+            if isinstance(result, LanewiseError):
+                _say(f"{subject.name}: {result.message}", json)
+                continue
+            wrong += result.wrong
+            results[subject.name].append(result)
+            for line in _lines(subject, result):
+                _say(line, json)
+    card["after"] = state.clocks()
+    _write(card, repeats, results, wrong, json, out)
+    for message in wrong:
+        typer.echo(f"WRONG {message}", err=True)
+    if wrong:
+        raise typer.Exit(ExitCode.FAULT)
+
+
+def tune(
+    subject: Annotated[str, typer.Argument(help="A subject.")],
+    rung: Annotated[str, typer.Argument(help="One of its rungs that has a search.")],
+    size: Annotated[str | None, typer.Option("--size", metavar="N | NAME=N,...", help="The problem.")] = None,
+    element: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="The type of the elements.")] = None,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=10, help="Timings of each point.")] = 15,
+    show: Annotated[int, typer.Option("--show", metavar="N", min=1, help="How many of the best points.")] = 8,
+) -> None:
+    """Search a rung's parameters on a GPU; the best go into its subject's ladder.toml, as a define or a choice."""
+    there = load(subject)
+    chosen = there.rung(rung)
+    launcher = Launcher(find(), _WORKERS)
+    problem = problem_of(there, size)
+    kind = element or chosen.element
+    samples, peers, refused = _room("tune").search(launcher, there, chosen, kind, problem, repeats)
+    best = [name for name in samples if name not in peers]
+    typer.echo(f"{subject}/{rung} {kind}: {len(best)} points, {refused} wrong or refused")
+    rows = [("us", "10 to 90 %", "")]
+    for name in (*peers, *best[:show]):
+        sample = samples[name]
+        rows.append((f"{sample.median:.1f}", f"{sample.low:.1f} to {sample.high:.1f}", name))
+    for line in table(rows, "rll"):
+        typer.echo(line)
+
+
+def _room(name: str) -> ModuleType:
+    """A module of `lanewise.bench`, which needs torch."""
+    try:
+        return importlib.import_module(f"lanewise.bench.{name}")
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"torch is needed to time rungs beside it, and does not load: {error}", next_step="pip install torch"
+        ) from error
+
+
+def _case(subject: Subject, element: str | None, problem: Any) -> Any:
+    kind = element or subject.types[0]
+    if kind not in subject.types:
+        raise UsageError(
+            f"{subject.name} has no elements of type {kind}", next_step=f"types: {', '.join(subject.types)}"
+        )
+    return _room("work").Case(kind, problem)
+
+
+def _say(line: str, quiet: bool) -> None:
+    if not quiet:
+        typer.echo(line)
+
+
+def _lines(subject: Subject, result: Any) -> Sequence[str]:
+    tables = _room("table")
+    head = [*tables.HEAD[:4], result.unit, *tables.HEAD[5:]]
+    rows = [head, *((f"[{c[0]}]", *c[1:]) if row.peer else c for row in result.rows for c in (tables.cells(row),))]
+    return [f"{subject.name} {tables.problem(result)}", *(f"  {line}" for line in table(rows, "lrlrrrr")), ""]
+
+
+def _write(
+    card: dict[str, Any], repeats: int, results: dict[str, list[Any]], wrong: list[str], json: bool, out: Path | None
+) -> None:
+    tables = _room("table")
+    document = {
+        "schema": SCHEMA,
+        "lanewise": __version__,
+        "card": card,
+        "repeats": repeats,
+        "subjects": {name: [tables.plain(result) for result in cases] for name, cases in results.items()},
+        "wrong": wrong,
+    }
+    text = json_module.dumps(document, indent=1)
+    if json:
+        typer.echo(text)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "measured.json").write_text(text + "\n", encoding="utf-8")
+        (out / "measured.md").write_text(tables.markdown(card, repeats, results), encoding="utf-8")
