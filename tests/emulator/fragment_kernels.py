@@ -17,9 +17,12 @@ def vector(prefix: str, fragment: Fragment) -> str:
     return "{" + ", ".join(f"%{prefix}_{register}" for register in range(fragment[0])) + "}"
 
 
-def kernel(name: str, body: Sequence[str], inputs: Sequence[Fragment], outputs: Sequence[Fragment]) -> str:
-    """One warp a block. Block n reads its inputs (registers %i0_0, %i1_0, ...) and writes its outputs (%o0_0, ...):
-    arrays of (block, register, lane), those of several operands one after the other. %more is a third pointer."""
+def kernel(
+    name: str, body: Sequence[str], inputs: Sequence[Fragment], outputs: Sequence[Fragment], threads: int = 32
+) -> str:
+    """A kernel for blocks of so many threads. Block n reads its inputs (registers %i0_0, %i1_0, ...) and writes its
+    outputs (%o0_0, ...): arrays of (block, register, thread), those of several operands one after the other. %more is a
+    third pointer."""
     lines = [
         f".visible .entry {name}(.param .u64 inputs, .param .u64 outputs, .param .u64 more) {{",
         " .reg .b64 %in, %out, %more, %offset, %at; .reg .b32 %thread, %block;",
@@ -31,22 +34,22 @@ def kernel(name: str, body: Sequence[str], inputs: Sequence[Fragment], outputs: 
         " mov.u32 %thread, %tid.x; mov.u32 %block, %ctaid.x;",
     ]
     for pointer, fragments in (("in", inputs), ("out", outputs)):
-        size = sum(count * bits // 8 * 32 for count, bits in fragments)
+        size = sum(count * bits // 8 * threads for count, bits in fragments)
         lines.append(f" mul.wide.u32 %offset, %block, {size}; add.u64 %{pointer}, %{pointer}, %offset;")
-    lines += _move(inputs, "in", "ld.global.b{bits} %i{n}_{r}, [%at];")
+    lines += _move(inputs, threads, "in", "ld.global.b{bits} %i{n}_{r}, [%at];")
     lines += [f" {line}" for line in body]
-    lines += _move(outputs, "out", "st.global.b{bits} [%at], %o{n}_{r};")
+    lines += _move(outputs, threads, "out", "st.global.b{bits} [%at], %o{n}_{r};")
     return "\n".join([*lines, " ret;", "}\n"])
 
 
-def _move(fragments: Sequence[Fragment], pointer: str, text: str) -> list[str]:
+def _move(fragments: Sequence[Fragment], threads: int, pointer: str, text: str) -> list[str]:
     lines = []
     start = 0
     for n, (count, bits) in enumerate(fragments):
         for r in range(count):
             lines.append(f" mad.wide.u32 %at, %thread, {bits // 8}, %{pointer}; add.u64 %at, %at, {start};")
             lines.append(" " + text.format(bits=bits, n=n, r=r))
-            start += bits // 8 * 32
+            start += bits // 8 * threads
     return lines
 
 
@@ -61,10 +64,10 @@ def run(
     output: Fragment,
     more: npt.NDArray[np.uint8] | None = None,
 ) -> npt.NDArray[np.unsignedinteger[npt.NBitBase]]:
-    """Run a kernel on inputs of (blocks, registers, 32); the outputs, likewise."""
-    blocks = inputs[0].shape[0]
+    """Run a kernel on inputs of (blocks, registers, threads); the outputs, likewise."""
+    blocks, _, threads = inputs[0].shape
     raw = np.concatenate([i.reshape(blocks, -1).view(np.uint8) for i in inputs], axis=1).reshape(-1)
     count, bits = output
-    results = np.zeros((blocks, count, 32), word(bits))
-    module[name][blocks, 32](raw, results, more if more is not None else np.zeros(16, np.uint8))
+    results = np.zeros((blocks, count, threads), word(bits))
+    module[name][blocks, threads](raw, results, more if more is not None else np.zeros(16, np.uint8))
     return results

@@ -103,8 +103,10 @@ LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14}
 GROUPS = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32}
 
 
-def fused(a: Array, b: Array, c: Array, kind_a: str, kind_b: str, bias: int = 25) -> Array:
-    """a (..., m, k) times b (..., k, n) plus c as tensor cores of an H200 sum it; f32 values, unrounded for f16."""
+def fused(a: Array, b: Array, c: Array, kinds: tuple[str, str, str], bias: int = 25) -> Array:
+    """a (..., m, k) times b (..., k, n) plus c as tensor cores of an H200 sum it; `kinds` are those of a, b and d."""
+    kind_a, kind_b, kind_d = kinds
+    rounded = to_f16 if kind_d == "f16" else toward_zero
     powers = _power(a, LEAST[kind_a])[..., None] * _power(b, LEAST[kind_b])[..., None, :, :]
     with np.errstate(invalid="ignore", over="ignore"):
         products = a[..., None] * b[..., None, :, :]
@@ -114,7 +116,7 @@ def fused(a: Array, b: Array, c: Array, kind_a: str, kind_b: str, bias: int = 25
             scale = np.where(np.isfinite(most), 2.0**bias / most, 0)
             cut = np.trunc(products[..., group, :] * scale[..., None, :]).sum(-2) + np.trunc(c * scale)
             plain = products[..., group, :].sum(-2) + c
-            c = toward_zero(np.where(np.isfinite(plain), cut * most / 2.0**bias, plain))
+            c = rounded(np.where(np.isfinite(plain), cut * most / 2.0**bias, plain))
     return c
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from lanewise.demangle import demangle
-from lanewise.emulator import cluster_faults, copy_faults, mbarrier_faults
+from lanewise.emulator import cluster_faults, copy_faults, matrix_faults, mbarrier_faults
 from lanewise.emulator.compile import KernelInfo
 from lanewise.emulator.launch import Dim, FaultReport, PhaseWait
 from lanewise.emulator.layout import BARRIER_OF_CLUSTER, Fault
@@ -77,6 +77,8 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
         return mbarrier_faults.words(report.size, report.addresses[lanes[0]])
     if report.code == Fault.COPY:
         return copy_faults.words(report.size, report.addresses[lanes[0]])
+    if report.code == Fault.MATRIX:
+        return matrix_faults.words(report.size, report.addresses[lanes[0]])
     if report.code == Fault.BARRIER:
         return "barrier", f"there is no barrier {report.size}", (), "barriers of a block are numbered 0 to 15"
     if report.code == Fault.ASSERT:

@@ -235,12 +235,21 @@ class Fault:
     HANDLE = 20  # no texture, or no surface
     GEOMETRY = 21
     SURFACE_BOUNDS = 22
+    MATRIX = 32  # see `MatrixFault`, which stands in the place of the bytes
 
 
 class CopyFault:
     """What is wrong with an asynchronous copy."""
 
     SOURCE_SIZE = 1
+
+
+class MatrixFault:
+    """What is wrong with a matrix descriptor."""
+
+    OUTSIDE = 1
+    RESERVED = 2
+    DIFFERENT = 3
 
 
 class MbarrierFault:

@@ -9,7 +9,7 @@ import re
 from functools import cache
 
 from lanewise.emulator import access, copies, counting, mbarriers, moving, scheduler
-from lanewise.emulator.matrix import numbers, products, rounding, rows
+from lanewise.emulator.matrix import numbers, products, rounding, rows, warpgroup
 
 _ELEMENTS = ("i8", "i16", "i32", "i64", "i128")
 _HEADER = re.compile(r"^define (?:internal )?(?P<returns>[^@]*)@(?P<name>[\w.]+)\((?P<parameters>.*)\)", re.M)
@@ -23,7 +23,13 @@ def text() -> str:
     for element in _ELEMENTS:
         parts += [moving.gather(element)[1], moving.scatter(element)[1], moving.slow_ways(element)]
     parts += counting.definitions().values()
-    parts += [numbers.definitions(), products.definitions(), rounding.definitions(), rows.definitions()]
+    parts += [
+        numbers.definitions(),
+        products.definitions(),
+        rounding.definitions(),
+        rows.definitions(),
+        warpgroup.definitions(),
+    ]
     return merge(parts, ["declare void @lw_kernel(ptr, ptr)", *_intrinsics()]).replace("define internal ", "define ")
 
 

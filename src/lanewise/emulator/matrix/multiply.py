@@ -5,6 +5,7 @@ The functions take `ptr %registers`: a, b, c and then room for d, 32 lanes of 32
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lanewise.emulator.matrix import numbers
@@ -33,6 +34,11 @@ class Product:
         return f"lw_mma_m{self.m}n8k{self.k}_{self.a}_{self.b}_{self.c}_{self.d}{saturated}{self.operation}"
 
     @property
+    def floating(self) -> bool:
+        """Whether tensor cores round it as `lw_dot` does."""
+        return self.a in GROUP
+
+    @property
     def depth(self) -> int:
         """Elements that are multiplied one by one: bits go by words."""
         return self.k // 32 if self.a == "b1" else self.k
@@ -55,20 +61,29 @@ def _spot(out: Builder, kind: str, matrix: str, index: int) -> str:
     return out.at(matrix, numbers.element(kind), str(index))
 
 
-def place_a(out: Builder, kind: str, m: int, count: int, first: int, matrix: str) -> None:
+def place_a(out: Builder, kind: str, m: int, sources: Sequence[str], matrix: str) -> None:
     """Register r of a holds rows 8 (r % 2) and on (all of 8 rows: none), and the next columns for every two."""
     width = 4 * numbers.PARTS[kind]
     halves = m // 8
-    for r in range(count):
-        spot = _spot(out, kind, matrix, r // halves * width * ROWS + 8 * (r % halves))
-        _place(out, kind, _register(out, kind, first + r), spot, ROWS)
+    for r, source in enumerate(sources):
+        _place(out, kind, source, _spot(out, kind, matrix, r // halves * width * ROWS + 8 * (r % halves)), ROWS)
 
 
-def place_b(out: Builder, kind: str, count: int, first: int, matrix: str) -> None:
+def place_b(out: Builder, kind: str, sources: Sequence[str], matrix: str) -> None:
     """Register r of b holds the next rows, lane 4 g + t column g."""
-    for r in range(count):
-        spot = _spot(out, kind, matrix, r * 4 * numbers.PARTS[kind] * COLUMNS)
-        _place(out, kind, _register(out, kind, first + r), spot, COLUMNS)
+    for r, source in enumerate(sources):
+        _place(out, kind, source, _spot(out, kind, matrix, r * 4 * numbers.PARTS[kind] * COLUMNS), COLUMNS)
+
+
+def place_c(out: Builder, product: Product, sources: Sequence[str], matrix: str) -> None:
+    for source, (spot, pitch) in zip(sources, each_of_c(product.c, product.m), strict=True):
+        _place(out, product.c, source, _spot(out, product.c, matrix, spot), pitch)
+
+
+def take_d(out: Builder, product: Product, targets: Sequence[str], matrix: str) -> None:
+    for target, (spot, pitch) in zip(targets, each_of_c(product.d, product.m), strict=True):
+        place = _spot(out, product.d, matrix, spot)
+        out.line(f"call void @lw_take_{product.d}(ptr {place}, ptr {target}, i64 {pitch})")
 
 
 def each_of_c(kind: str, m: int) -> list[tuple[int, int]]:
@@ -83,55 +98,67 @@ BIAS = 25  # bits kept below the greatest exponent
 LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14}  # exponent of subnormal numbers
 
 
-def sums(out: Builder, product: Product, a: str, b: str, c: str) -> None:
-    """c += a b as tensor cores sum."""
-    powers = []
-    for kind, matrix, width in ((product.a, a, ROWS), (product.b, b, COLUMNS)):
-        power = out.let(f"alloca [{DEPTH * width} x double], align 64")
-        least = (1023 + LEAST[kind]) << 52
-        vectors = product.k * width // 8
-        out.line(f"call void @lw_powers(ptr {matrix}, ptr {power}, i64 {vectors}, i64 {least})")
-        powers.append(power)
-    step = min(GROUP[product.a], product.k)
-    for first in range(0, product.k, step):
-        pa, pap = (out.at(matrix, "double", str(first * ROWS)) for matrix in (a, powers[0]))
-        pb, pbp = (out.at(matrix, "double", str(first * COLUMNS)) for matrix in (b, powers[1]))
-        out.line(f"call void @lw_dot(ptr {pa}, ptr {pap}, ptr {pb}, ptr {pbp}, ptr {c}, i64 {step}, i64 {BIAS})")
-        out.line(f"call void @lw_round_{'odd' if product.d == 'f16' else 'zero'}(ptr {c})")
+def room(out: Builder, count: int, element: str) -> str:
+    """Native stack for a matrix; to be asked for at the start of a function."""
+    return out.let(f"alloca [{count} x {element}], align 64")
+
+
+def powers(out: Builder, kind: str, matrix: str, power: str, values: int) -> None:
+    """Write the powers of two of a matrix of floats."""
+    least = (1023 + LEAST[kind]) << 52
+    out.line(f"call void @lw_powers(ptr {matrix}, ptr {power}, i64 {values // 8}, i64 {least})")
+
+
+class Matrices:
+    """Room for a, b and c of a product, and for the powers of a and b where they are floats."""
+
+    def __init__(self, out: Builder, product: Product) -> None:
+        element = numbers.element(product.a)
+        self.a = room(out, DEPTH * ROWS, element)
+        self.b = room(out, DEPTH * COLUMNS, element)
+        self.c = room(out, ROWS * COLUMNS, element)
+        if product.floating:
+            self.a_powers = room(out, DEPTH * ROWS, element)
+            self.b_powers = room(out, DEPTH * COLUMNS, element)
+
+
+def accumulate(out: Builder, product: Product, at: Matrices) -> None:
+    """c += a b as the tensor cores do it for these types."""
+    operands = f"ptr {at.a}, ptr {at.b}, ptr {at.c}, i64 {product.depth}"
+    if product.a == "f64":
+        out.line(f"call void @lw_dot_double({operands})")
+    elif product.operation:
+        out.line(f"call void @lw_dot_{product.operation}({operands})")
+    elif not product.floating:
+        out.line(f"call void @lw_dot_{'saturated' if product.saturate else 'integer'}({operands})")
+    else:
+        step = min(GROUP[product.a], product.k)
+        for first in range(0, product.k, step):
+            a, ap = (out.at(matrix, "double", str(first * ROWS)) for matrix in (at.a, at.a_powers))
+            b, bp = (out.at(matrix, "double", str(first * COLUMNS)) for matrix in (at.b, at.b_powers))
+            out.line(f"call void @lw_dot(ptr {a}, ptr {ap}, ptr {b}, ptr {bp}, ptr {at.c}, i64 {step}, i64 {BIAS})")
+            out.line(f"call void @lw_round_{'odd' if product.d == 'f16' else 'zero'}(ptr {at.c})")
 
 
 def write(product: Product) -> str:
     """The text of the function of a product."""
 
     def body(out: Builder) -> None:
-        floating = numbers.element(product.a) == "double" and product.a != "f64"
         element = numbers.element(product.a)
-        a = out.let(f"alloca [{DEPTH * ROWS} x {element}], align 64")
-        b = out.let(f"alloca [{DEPTH * COLUMNS} x {element}], align 64")
-        c = out.let(f"alloca [{ROWS * COLUMNS} x {element}], align 64")
+        at = Matrices(out, product)
         na, nb = registers(product.a, product.m, product.k), registers(product.b, 8, product.k)
-        nc = len(each_of_c(product.c, product.m))
+        nc, nd = (len(each_of_c(kind, product.m)) for kind in (product.c, product.d))
         if product.m < ROWS:
-            out.line(f"store [{ROWS * COLUMNS} x {element}] zeroinitializer, ptr {c}, align 64")
-            out.line(f"store [{DEPTH * ROWS} x {element}] zeroinitializer, ptr {a}, align 64")
-        place_a(out, product.a, product.m, na, 0, a)
-        place_b(out, product.b, nb, na, b)
-        for r, (spot, pitch) in enumerate(each_of_c(product.c, product.m)):
-            register = _register(out, product.c, na + nb + r)
-            _place(out, product.c, register, _spot(out, product.c, c, spot), pitch)
-        matrices = f"ptr {a}, ptr {b}, ptr {c}, i64 {product.depth}"
-        if floating:
-            sums(out, product, a, b, c)
-        elif product.a == "f64":
-            out.line(f"call void @lw_dot_double({matrices})")
-        elif product.operation:
-            out.line(f"call void @lw_dot_{product.operation}({matrices})")
-        else:
-            out.line(f"call void @lw_dot_{'saturated' if product.saturate else 'integer'}({matrices})")
-        for r, (spot, pitch) in enumerate(each_of_c(product.d, product.m)):
-            register = _register(out, product.d, na + nb + nc + r)
-            out.line(
-                f"call void @lw_take_{product.d}(ptr {_spot(out, product.d, c, spot)}, ptr {register}, i64 {pitch})"
-            )
+            out.line(f"store [{ROWS * COLUMNS} x {element}] zeroinitializer, ptr {at.c}, align 64")
+            out.line(f"store [{DEPTH * ROWS} x {element}] zeroinitializer, ptr {at.a}, align 64")
+        sources = [_register(out, product.a, r) for r in range(na + nb + nc + nd)]
+        place_a(out, product.a, product.m, sources[:na], at.a)
+        place_b(out, product.b, sources[na : na + nb], at.b)
+        place_c(out, product, sources[na + nb : na + nb + nc], at.c)
+        if product.floating:
+            powers(out, product.a, at.a, at.a_powers, product.k * ROWS)
+            powers(out, product.b, at.b, at.b_powers, product.k * COLUMNS)
+        accumulate(out, product, at)
+        take_d(out, product, sources[na + nb + nc :], at.c)
 
     return function(product.name, "ptr %registers", body)

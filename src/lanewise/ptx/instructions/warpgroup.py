@@ -32,7 +32,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         "wgmma.mma_async",
         "9.7.15.5.2",
         "Multiply and add matrices",
-        None,
+        "wgmma.mma_async",
         *_forms(f"{_shapes(16)} f32 f16 f16", "f32*n/2", 2, 2),
         *_forms(f"{_shapes(16)} f16 f16 f16", "b32*n/4", 2, 2),
         *_forms(f"{_shapes(16)} f32 bf16 bf16", "f32*n/2", 2, 2),
@@ -43,7 +43,6 @@ SPECS: tuple[InstructionSpec, ...] = (
         *_forms(f"{_shapes(256, _INTEGER_N)} s32 b1 b1 and popc", "s32*n/2", 0),
         destinations=1,
         accumulates=True,
-        reason="not run yet",
     ),
     _entry(
         "wgmma.mma_async.sp",
@@ -62,7 +61,7 @@ SPECS: tuple[InstructionSpec, ...] = (
         ),
         reason="sparse matrices are not run",
     ),
-    _entry("wgmma.fence", "9.7.15.7.1", "Order register accesses", None, "sync aligned :", reason="not run yet"),
-    _entry("wgmma.commit_group", "9.7.15.7.2", "Close a group", None, "sync aligned :", reason="not run yet"),
-    _entry("wgmma.wait_group", "9.7.15.7.3", "Wait for groups", None, "sync aligned : imm", reason="not run yet"),
+    _entry("wgmma.fence", "9.7.15.7.1", "Order register accesses", "wgmma.order", "sync aligned :"),
+    _entry("wgmma.commit_group", "9.7.15.7.2", "Close a group", "wgmma.order", "sync aligned :"),
+    _entry("wgmma.wait_group", "9.7.15.7.3", "Wait for groups", "wgmma.order", "sync aligned : imm"),
 )
