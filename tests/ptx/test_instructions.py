@@ -102,10 +102,8 @@ def test_refused(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "cp.async.cg.shared.global [buffer], [%d1], 16",
         "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [buffer], [%d1, {%r1, %r2}], [%d2]",
         "mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 {%r1,%r2}, {%r1,%r2}, {%r5,%r6}, {%r1,%r2}, %r3, 0",
-        "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, {%f1, %f2}]",
         "tcgen05.wait::ld.sync.aligned",
     ],
 )
