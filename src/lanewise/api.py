@@ -9,12 +9,14 @@ print(record.report())
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from lanewise.arguments import place
+from lanewise.checks import selection
+from lanewise.checks.checker import Checker
 from lanewise.cudart.backend import ModuleImage
 from lanewise.demangle import demangle
 from lanewise.device import EmulatedDevice, LoadedProgram, cluster_of
@@ -157,6 +159,22 @@ class Launcher:
         Raises KernelFault where the launch fails as it would on the card, UnsupportedCode, UsageError for arguments
         or a configuration that do not fit.
         """
+        record, fault = self._launch(arguments, None)
+        if fault is not None:
+            raise KernelFault(fault)
+        return record
+
+    def check(self, *arguments: Any, checks: str = "all") -> Record:
+        """Run with checks (such as `"race,bounds"`, see docs/checks.md): the record's `findings` say what is wrong.
+        Accesses out of bounds are left out and the launch goes on; nothing is raised for what it does.
+
+        Raises UnsupportedCode, UsageError, EnvironmentProblem where there is no host compiler.
+        """
+        device = self.kernel.device
+        record, _ = self._launch(arguments, Checker(device.memory, selection.parse(checks)))
+        return record
+
+    def _launch(self, arguments: tuple[Any, ...], checker: Checker | None) -> tuple[Record, Finding | None]:
         device, loaded = self.kernel.device, self.kernel.loaded
         resources = device.resources(loaded, self.kernel.symbol)
         why = refuse(
@@ -201,14 +219,15 @@ class Launcher:
                 bytes(buffer),
                 cluster=cluster,
                 cooperative=self._fits(resources),
+                checker=checker,
             )
             places.copy_back(memory)
         finally:
             places.free(memory)
-        record = Record(launch, self._result(launch), launched.output.decode(errors="replace"))
-        if launched.fault is not None:
-            raise KernelFault(launched.fault)
-        return record
+        result = self._result(launch)
+        if checker is not None:
+            result = replace(result, check=checker.summary())
+        return Record(launch, result, launched.output.decode(errors="replace")), launched.fault
 
     def _fits(self, resources: KernelResources | None) -> bool:
         """Whether all blocks run at one time, so that grid.sync() is possible."""

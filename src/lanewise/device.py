@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lanewise.checks.checker import Checker
+from lanewise.checks.selection import Check
 from lanewise.collect import launch_record
 from lanewise.cudart.backend import FunctionInfo, LaunchOutcome, LaunchRequest, ModuleImage
 from lanewise.cudart.codes import CudaError
@@ -68,11 +70,13 @@ class EmulatedDevice:
         limits: Limits | None = None,
         keep: Keep | None = None,
         progress: Progress | None = None,
+        checks: Iterable[Check] = (),
     ) -> None:
         self._spec = spec
         self._arch = arch or spec.arch
         self.memory = memory
         self.engine = Engine(memory, limits, ObjectCache())
+        self.checker: Checker | None = Checker(memory, checks) if checks else None  # of all launches
         self.records: list[LaunchRecord] = []
         self.unsupported: list[Unsupported] = []
         self.sources: dict[str, str] = {}
@@ -202,8 +206,11 @@ class EmulatedDevice:
         stream: int = 0,
         cluster: tuple[int, int, int] | None = None,
         cooperative: bool = False,
+        checker: Checker | None = None,
     ) -> tuple[Launched, LaunchRecord]:
-        """Run one launch and record it. `cluster` None: as the kernel itself says. Raises UnsupportedCode."""
+        """Run one launch and record it. `cluster` None: as the kernel itself says; `checker`: of this launch, where the
+        device has none for all. Raises UnsupportedCode."""
+        checker = checker or self.checker
         cluster = cluster or cluster_of(loaded.program.function(name))
         kernel = demangle(name)
         tell = None if self._progress is None else _Teller(self._progress, kernel)
@@ -213,7 +220,7 @@ class EmulatedDevice:
         machine = self.machine(loaded, name)
         plan = NOTHING if machine is None else machine.plan
         launched = self.engine.launch(
-            loaded.program, name, grid, block, dynamic_shared, params, tell, plan, cluster, cooperative
+            loaded.program, name, grid, block, dynamic_shared, params, tell, plan, cluster, cooperative, checker
         )
         if self._progress is not None:
             total = grid[0] * grid[1] * grid[2]
@@ -230,8 +237,11 @@ class EmulatedDevice:
             resources=self.resources(loaded, name),
             machine=machine,
         )
+        if checker is not None:
+            findings = checker.findings(kernel, launched.outcome.fault, launched.fault)
+            record = replace(record, findings=findings)
         self._launches += 1
-        if launched.fault is not None or self._keep(kernel, self._kept.get(kernel, 0)):
+        if launched.fault is not None or record.findings or self._keep(kernel, self._kept.get(kernel, 0)):
             self._kept[kernel] = self._kept.get(kernel, 0) + 1
             self.records.append(record)
         elif kernel not in self._kept:

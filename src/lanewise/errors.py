@@ -32,6 +32,8 @@ class ExitCode(IntEnum):
     LIMIT = 84
     INTERNAL = 85
     BAD_PTX = 86
+    FINDINGS = 87
+    UNCHECKED = 88
 
 
 class LanewiseError(Exception):

@@ -207,11 +207,23 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """One of two that a finding is about. `thread` and `block` are None where they are not known."""
+
+    file: str | None
+    line: int | None
+    did: str  # "read", "write", "atomic", "wait"
+    thread: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One type for faults, checks and advice.
 
-    `check` is the rule or check by name (of a fault: "bounds", "misaligned", "barrier", "limit", "trap"); `evidence`
-    are complete sentences (lanes, addresses, ranges); `next_step` says what to do.
+    `check` is the rule or check by name (of a fault: "bounds", "misaligned", "barrier", "limit", "trap"; of a check:
+    "bounds", "race", "uninitialised", "barrier", "leak"); `evidence` are complete sentences (lanes, addresses, ranges);
+    `next_step` says what to do; `sides`: both parties, where there are two.
     """
 
     check: str
@@ -224,6 +236,17 @@ class Finding:
     block: tuple[int, int, int] | None = None
     evidence: tuple[str, ...] = ()
     next_step: str | None = None
+    sides: tuple[Side, ...] = ()
+
+    @property
+    def file(self) -> str | None:
+        """The file of the user's own line."""
+        return self.source.outermost.file if self.source else None
+
+    @property
+    def line(self) -> int | None:
+        """The user's own line."""
+        return self.source.outermost.line if self.source else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +299,20 @@ class Unsupported:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckSummary:
+    """What the checks of a run looked at. `accesses` are requests of warps to memory that were checked, `threads` the
+    lanes in them; `unchecked` says in sentences what was not looked at."""
+
+    checks: tuple[str, ...]
+    launches: int
+    accesses: int
+    threads: int
+    suppressed: int = 0
+    unused_suppressions: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """One run of a program: what the reports read."""
 
@@ -288,4 +325,5 @@ class RunResult:
     findings: tuple[Finding, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
     notes: tuple[str, ...] = ()
+    check: CheckSummary | None = None  # where checks were asked for
     has_host: bool = True  # False: launched from Python, no program of its own

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -12,6 +13,14 @@ from pathlib import Path
 Progress = Callable[[int, int, str], None]
 
 DEFAULT_DEVICE = "h200"
+
+
+class Build(StrEnum):
+    """Which build of sources is run: the optimiser may hide what is wrong."""
+
+    OPTIMISED = "optimised"
+    PLAIN = "plain"
+    BOTH = "both"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,10 @@ class RunRequest:
     deterministic: bool = False  # one order of blocks, so that floating-point atomics give the same sums
     max_instructions: int | None = None  # thread-level PTX instructions of one launch; None: the emulator's default
     max_seconds: float | None = None  # wall time of one launch; None: the emulator's default
+    checks: tuple[str, ...] = ()  # names of `checks.selection.Check`
+    config: Path | None = None  # suppressions; None: the file nearest to the program
+    build: Build = Build.OPTIMISED
+    schedules: int = 1  # runs, each with another order of blocks and warps
     progress: Progress | None = field(default=None, compare=False)
 
     def reports(self, kernel: str, earlier: int) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from lanewise.checked_run import run_checked
+from lanewise.checks import leak
+from lanewise.checks.selection import Check
 from lanewise.cudart import host, library
 from lanewise.device import EmulatedDevice, ObjectCache
 from lanewise.emulator.compile import runtime_code
@@ -24,6 +28,11 @@ CLOCK_NOTE = "times of CUDA events are a count of executed instructions, not a m
 
 def run_program(request: RunRequest) -> RunResult:
     """Build and run. Raises LanewiseError for what stops the run before the program starts."""
+    return run_checked(request, _run) if request.checks else _run(request, 0, True)
+
+
+def _run(request: RunRequest, schedule: int, shows_output: bool) -> RunResult:
+    """One run of the program, in one order of blocks and warps."""
     spec = devices.load(request.device)
     arch = request.arch or spec.arch
     notes: list[str] = []
@@ -37,9 +46,16 @@ def run_program(request: RunRequest) -> RunResult:
         raise refusal
     memory = DeviceMemory(spec.values.memory_bytes)
     device = EmulatedDevice(
-        spec, memory=memory, arch=arch, limits=limits(request), keep=request.reports, progress=request.progress
+        spec,
+        memory=memory,
+        arch=arch,
+        limits=replace(limits(request), schedule=schedule),
+        keep=request.reports,
+        progress=request.progress,
+        checks=map(Check, request.checks),
     )
-    ended = host.run_program(program, request.arguments, memory=memory, backend=device)
+    output = None if shows_output else subprocess.DEVNULL
+    ended = host.run_program(program, request.arguments, memory=memory, backend=device, stdout=output, stderr=output)
     if ended.interrupted:
         raise KeyboardInterrupt
     return _result(request, spec.name, arch, device, ended, notes)
@@ -96,6 +112,8 @@ def _result(
     for error in ended.errors:
         message = error.message if isinstance(error, LanewiseError) else f"a mistake in Lanewise: {error!r}"
         findings.append(Finding("runtime call", Severity.ERROR, message))
+    if Check.LEAK in map(Check, request.checks) and not ended.signal:
+        findings += leak.findings(ended.leaks)
     if device.records:
         notes.append(CLOCK_NOTE)
     else:
@@ -113,4 +131,5 @@ def _result(
         findings=tuple(findings),
         unsupported=tuple(device.unsupported),
         notes=tuple(notes),
+        check=None if device.checker is None else device.checker.summary(),
     )

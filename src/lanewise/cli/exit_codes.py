@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lanewise.errors import ExitCode
-from lanewise.records import RunResult, Severity
+from lanewise.records import Finding, RunResult, Severity
 
 MEANINGS: dict[ExitCode, str] = {
     ExitCode.OK: "The command did what it was asked; `run`: the program exited with 0 and no kernel faulted.",
@@ -15,6 +17,8 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.LIMIT: "A settable limit on instructions, time or memory ended the work; the message says which.",
     ExitCode.INTERNAL: "A bug in Lanewise.",
     ExitCode.BAD_PTX: "Text that is not PTX; the message says where.",
+    ExitCode.FINDINGS: "A check found an error or a warning (notes do not count).",
+    ExitCode.UNCHECKED: "Checks were asked for, but no access to memory was checked: that is not clean.",
 }
 
 SIGNAL_BASE = 128  # a shell's: a process ended by signal N has the status 128 + N
@@ -33,7 +37,23 @@ def exit_status(result: RunResult) -> int:
         return ExitCode.INTERNAL
     if result.exit_code < 0:
         return SIGNAL_BASE - result.exit_code
+    if result.check is not None:
+        return result.exit_code or _verdict(result, findings)
     return result.exit_code or (ExitCode.FAULT if errors else ExitCode.OK)
+
+
+def check_status(result: RunResult) -> int:
+    """The exit status of `check`: as of `run`, but what was found comes before the program's own status."""
+    if result.unsupported:
+        return ExitCode.UNSUPPORTED
+    findings = [*result.findings, *(finding for launch in result.launches for finding in launch.findings)]
+    return _verdict(result, findings) or exit_status(result)
+
+
+def _verdict(result: RunResult, findings: Sequence[Finding]) -> ExitCode:
+    if any(finding.severity is not Severity.NOTE for finding in findings):
+        return ExitCode.FINDINGS
+    return ExitCode.UNCHECKED if result.check is None or not result.check.accesses else ExitCode.OK
 
 
 def page() -> str:
@@ -57,6 +77,11 @@ What `run` returns, in this order:
 2. The program's own code if it is not 0; {SIGNAL_BASE} + N if signal N ended it, as in a shell.
 3. `FAULT` if a kernel faulted: the program did not look at the error, or went on after it.
 4. 0.
+
+What `check` returns: `UNSUPPORTED` first, then `FINDINGS`, then `UNCHECKED`, then as `run`. `run --check` puts the
+program's own code before `FINDINGS` and `UNCHECKED`. So of `check` five things can be told apart: 0 clean,
+{ExitCode.FINDINGS.value} findings, {ExitCode.UNCHECKED.value} nothing checked,
+{ExitCode.UNSUPPORTED.value} unsupported code, and the codes for a failure of the tool or of what it needs ({ExitCode.INTERNAL.value}, {ExitCode.ENVIRONMENT.value}, {ExitCode.COMPILE.value}).
 
 Counts never change the exit code: a program that is slow is not broken. A program that exits with a code of this table
 of its own cannot be told apart by the code; the last lines of the report and `exit_code` in the JSON say what it was.

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from lanewise.cli import bench, compare, devices, ladder, occupancy, run
+from lanewise.cli import bench, check, compare, devices, ladder, occupancy, run
 from lanewise.cli import doctor as doctor_command
 from lanewise.cli.exit_codes import SIGNAL_BASE
 from lanewise.cli.messages import print_bug, print_error
@@ -23,7 +23,8 @@ app = typer.Typer(
     name="lanewise",
     help="See what a CUDA program does to the GPU's memory system, line by line, on a machine with no GPU.",
     epilog="Exit codes: the program's own for run; 80 a kernel faulted, 81 compile error, 82 unsupported code, 83 "
-    "something missing on this machine, 84 a limit was reached, 85 a bug in Lanewise, 86 text that is not PTX.",
+    "something missing on this machine, 84 a limit was reached, 85 a bug in Lanewise, 86 text that is not PTX, "
+    "87 a check found something, 88 nothing was checked.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -53,6 +54,12 @@ app.command(
     options_metavar="[OPTIONS] FILE... [-- ARGUMENTS]",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["--help"]},
 )(run.run)
+
+app.command(
+    "check",
+    options_metavar="[OPTIONS] FILE... [-- ARGUMENTS]",
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["--help"]},
+)(check.check)
 
 app.command("occupancy", context_settings=HELP)(occupancy.occupancy)
 app.command("compare", context_settings=HELP)(compare.compare)

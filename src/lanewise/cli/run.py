@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from lanewise.checks import selection
 from lanewise.cli.exit_codes import SIGNAL_BASE, exit_status
 from lanewise.cli.progress import ProgressLine
 from lanewise.errors import EnvironmentProblem, UsageError
@@ -62,6 +63,12 @@ def run(
     show: Annotated[
         list[Show] | None, typer.Option("--show", help="Add to each kernel: sass, its machine instructions beside PTX.")
     ] = None,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check", metavar="NAMES", help="Check too, for all or for some of bounds,race,barrier,leak (see check)."
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "--no-report", help="Print nothing after the program.")] = False,
 ) -> None:
     """Run a CUDA program on the CPU and report, line by line, what it does to the GPU's memory system.
@@ -75,10 +82,10 @@ def run(
       lanewise run --json out.json -I include -DN=4 main.cu kernel.cu -- 1024 16
       lanewise run --device rtx4090 ./a.out
     """
-    tokens, arguments = _split_arguments(context.args)
+    tokens, arguments = split_arguments(context.args)
     inputs, flags = split_inputs(tokens)
     if json is not None:
-        _check_writable(json)
+        check_writable(json)
     line = ProgressLine(sys.stderr, width=terminal_width()) if sys.stderr.isatty() and not quiet else None
     request = RunRequest(
         inputs=inputs,
@@ -92,6 +99,7 @@ def run(
         max_instructions=max_instructions,
         max_seconds=max_seconds,
         progress=line,
+        checks=() if check is None else selection.names(selection.parse(check)),
     )
     try:
         with closing(line) if line is not None else nullcontext():
@@ -99,14 +107,19 @@ def run(
     except KeyboardInterrupt:
         raise typer.Exit(SIGNAL_BASE + 2) from None
     if json is not None:
-        _write(json, to_json(result))
+        write(json, to_json(result))
     if not quiet:
-        try:
-            print_report(result, show=show or ())
-        except BrokenPipeError:
-            # The reader has read enough (`| head`). Python would complain once more when it flushes at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print_safely(lambda: print_report(result, show=show or ()))
     raise typer.Exit(exit_status(result))
+
+
+def print_safely(print_it: Callable[[], None]) -> None:
+    """Print a report to a reader that may have read enough (`| head`)."""
+    try:
+        print_it()
+    except BrokenPipeError:
+        # Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def execute(request: RunRequest) -> RunResult:
@@ -118,8 +131,11 @@ def execute(request: RunRequest) -> RunResult:
 
 
 def protect_program_arguments(command_line: Sequence[str]) -> list[str]:
-    """Doubles the first `--`: the option parser takes one away, the other says where the program's arguments start."""
+    """Doubles the first `--`: the option parser takes one away, the other says where the program's arguments start.
+    A bare `--check` is for everything."""
     words = list(command_line)
+    end = words.index(SEPARATOR) if SEPARATOR in words else len(words)
+    words[:end] = ["--check=all" if word == "--check" else word for word in words[:end]]
     if SEPARATOR in words:
         words.insert(words.index(SEPARATOR), SEPARATOR)
     return words
@@ -145,20 +161,20 @@ def split_inputs(tokens: Sequence[str]) -> tuple[tuple[Path, ...], tuple[str, ..
     return tuple(inputs), tuple(flags)
 
 
-def _split_arguments(tokens: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+def split_arguments(tokens: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     if SEPARATOR not in tokens:
         return list(tokens), ()
     at = tokens.index(SEPARATOR)
     return list(tokens[:at]), tuple(tokens[at + 1 :])
 
 
-def _check_writable(path: Path) -> None:
+def check_writable(path: Path) -> None:
     """Said before the work, not after it."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UsageError(f"cannot write {path}", next_step="Choose a file in a directory that you can write to.")
 
 
-def _write(path: Path, content: str) -> None:
+def write(path: Path, content: str) -> None:
     try:
         path.write_text(content, encoding="ascii")
     except OSError as error:

@@ -17,7 +17,7 @@ from lanewise.cudart.backend import Backend
 from lanewise.cudart.server import Server
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.errors import UsageError
-from lanewise.records import Finding
+from lanewise.records import Allocation, Finding
 from lanewise.toolchain import elf
 
 _PATIENCE = 1.0  # seconds that processes the program left behind get to end by themselves
@@ -33,6 +33,7 @@ class HostResult:
     and spoke to us. `unsupported_calls` are runtime functions the program called that this version does not have.
     `findings`: host code that touched device memory. `errors`: exceptions raised while requests were answered (each
     also gave the program a CUDA error); those that are no LanewiseError are mistakes of ours. `interrupted`: Ctrl-C.
+    `leaks`: what was allocated and not freed when the program ended.
     """
 
     exit_code: int
@@ -42,6 +43,7 @@ class HostResult:
     findings: tuple[Finding, ...] = ()
     errors: tuple[Exception, ...] = ()
     interrupted: bool = False
+    leaks: tuple[Allocation, ...] = ()
 
 
 def run_program(
@@ -94,6 +96,7 @@ def run_program(
             findings=tuple(shared.findings),
             errors=tuple(shared.errors),
             interrupted=interrupted,
+            leaks=tuple(shared.leaks),
         )
 
 

@@ -47,6 +47,7 @@ class Shared:
     unsupported_calls: dict[str, None] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     errors: list[Exception] = field(default_factory=list)
+    leaks: list[Allocation] = field(default_factory=list)  # live when their process ended
 
 
 @dataclass(slots=True)
@@ -117,6 +118,10 @@ class Session:
     def close(self) -> None:
         """The process has ended: free what it had."""
         with self._shared.lock:
+            for base in sorted(self._allocations):
+                allocation = self._memory.find(base)
+                if allocation is not None:
+                    self._shared.leaks.append(self._memory.describe(allocation))
             self._release()
 
     # --- requests

@@ -142,7 +142,7 @@ def compile_kernel(
 
 
 def kernel_info(unit: Unit) -> KernelInfo:
-    names = [(name, offset, _shared_size(unit, module, name)) for (module, name), offset in sorted(unit.shared.items())]
+    names = [(name, offset, unit.shared_size(name, module)) for (module, name), offset in sorted(unit.shared.items())]
     return KernelInfo(
         unit.kernel.name,
         tuple(unit.sites),
@@ -158,15 +158,6 @@ def kernel_info(unit: Unit) -> KernelInfo:
         tuple(names),
         tuple(unit.trip_rows.items()),
     )
-
-
-def _shared_size(unit: Unit, module: int, name: str) -> int:
-    for function in unit.functions:
-        for variable in function.variables:
-            if variable.name == name and unit.program.module_of(function) == module:
-                return variable.size
-    found = unit.program.find_variable(name, module)
-    return found[1].size if found is not None else 0
 
 
 RECURSIVE_LOCAL_BYTES = 64 << 10

@@ -40,6 +40,7 @@ class Limits:
     instructions: int = 10**14  # thread-level PTX instructions of one launch
     seconds: float = 600.0
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    schedule: int = 0  # 0: blocks and warps in their own order; others: other orders
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,8 @@ class SiteInfo:
     on_from_block: bool = False  # every active lane is on: no counter needed
     module: int = 0
     generic: bool = False  # one of three sites that a generic address may turn to
+    range: tuple[int, int] | None = None  # bytes of the shared or local variable meant; an end of -1: the launch's
+    root: str | None = None  # its name
     recount: Recount | None = None  # the access of the site before it, counted again for its machine code
 
 
@@ -314,6 +316,15 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
             return self.shared[module, name]
         found = self.program.find_variable(name, module)
         return None if found is None else self.shared.get((found[0], name))
+
+    def shared_size(self, name: str, module: int) -> int:
+        """Bytes of a shared variable; 0: the launch says."""
+        for function in self.functions:
+            for variable in function.variables:
+                if variable.name == name and self.program.module_of(function) == module:
+                    return variable.size
+        found = self.program.find_variable(name, module)
+        return found[1].size if found is not None else 0
 
     def special_registers(self, t: ValueTranslator, name: str) -> Quantity:
         from lanewise.emulator.special import read

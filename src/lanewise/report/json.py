@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from lanewise.errors import UsageError
-from lanewise.records import KernelResources, LaunchRecord, Occupancy, RunResult
+from lanewise.records import Finding, KernelResources, LaunchRecord, Occupancy, RunResult
 from lanewise.report.decode import Malformed, decode
 from lanewise.version import __version__
 
@@ -69,7 +69,11 @@ def _plain(value: object) -> Any:
         plain = {
             field.name: _plain(getattr(value, field.name)) for field in fields(value) if field.compare
         }  # wall times are not
-        return {**plain, "fraction": value.fraction} if isinstance(value, Occupancy) else plain
+        if isinstance(value, Occupancy):
+            plain["fraction"] = value.fraction
+        if isinstance(value, Finding):
+            plain |= {"file": value.file, "line": value.line}
+        return plain
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, tuple):

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from lanewise.records import RunResult
 from lanewise.report import text
+from lanewise.report.check import all_findings, check_lines, summary_sentences
 from lanewise.report.excerpt import basename
 from lanewise.report.findings import finding_lines, unsupported_lines
 from lanewise.report.fold import Fold, fold_launches
@@ -40,6 +41,13 @@ def print_report(
     console = _Console(file=file, highlight=False, markup=False, emoji=False)
     columns = width or (console.width if console.is_terminal else PIPED)
     for line in report_lines(result, columns, show):
+        console.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+
+def print_check(result: RunResult, *, file: TextIO | None = None) -> None:
+    """The report of `lanewise check`, as `print_report` prints."""
+    console = _Console(file=file, highlight=False, markup=False, emoji=False)
+    for line in check_lines(result, min(max(console.width if console.is_terminal else PIPED, NARROWEST), WIDEST)):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
 
 
@@ -140,6 +148,8 @@ def _ending(result: RunResult, folds: Sequence[Fold], width: int) -> list[Text]:
     launches = text.plural(len(result.launches), "launch")
     done = f"{text.plural(kernels, 'kernel')}, {launches}" if folds else "No launch to report"
     summary = [f"{done}; {_exit(result.exit_code)}." if result.has_host else f"{done}."]
+    if result.check is not None:
+        summary += summary_sentences(result.check, all_findings(result))
     sentences = [*summary, *(f"note: {note}" for note in result.notes)]
     return [Text(line) for sentence in sentences for line in text.wrap(sentence, width, rest="  ")]
 

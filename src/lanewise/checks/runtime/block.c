@@ -24,12 +24,13 @@ void lw_renew(BlockState *s) {
     uint32_t row = c->next_segment++;
     if (row >= c->segment_room) {
         c->segment_room = c->segment_room ? 2 * c->segment_room : 1024;
-        c->segment_block = realloc(c->segment_block, c->segment_room * sizeof *c->segment_block);
+        c->segments = realloc(c->segments, c->segment_room * sizeof *c->segments);
     }
-    c->segment_block[row] = s->block;
-    pthread_mutex_unlock(&c->lock);
-    s->segment = row;
     s->base = s->tick;
+    s->segment = row;
+    c->segments[row].block = s->block;
+    c->segments[row].base = s->base;
+    pthread_mutex_unlock(&c->lock);
 }
 
 static void all_in_step(BlockState *s) {

@@ -68,7 +68,9 @@ typedef struct Check {
     BlockState **states;
     uint32_t state_count, state_room;
     uint32_t next_segment;
-    uint32_t *segment_block; /* block by segment / warps */
+    struct {
+        uint32_t block, base; /* base: the block's tick when the segment began */
+    } *segments;
     uint32_t segment_room;
     /* global memory */
     Page **pages, *made; /* by address / PAGE_BYTES */
@@ -109,8 +111,8 @@ struct BlockState {
     Check *check;
     char *memory; /* the block's shared memory */
     uint32_t block;
-    uint32_t segment; /* of warp 0 */
-    uint32_t tick, base;  /* base: tick that the segment began at */
+    uint32_t segment;    /* a block for at most TICKS_OF_A_SEGMENT ticks, see global.c */
+    uint32_t tick, base; /* base: tick that the segment began at */
     uint32_t all;     /* tick since which all of the block is in step */
     uint32_t (*known)[MOST_WARPS]; /* [warp][other], from barriers of a part of the block */
     uint64_t accesses, lanes; /* not yet added to the launch's */

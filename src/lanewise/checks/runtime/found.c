@@ -3,9 +3,13 @@
 
 enum { MOST_FOUND = 512 };
 
+static bool alike(const Side *a, const Side *b) { return a->line == b->line && a->did == b->did; }
+
+/* Which side came first does not tell two races apart. */
 static bool same(const Found *f, uint32_t what, uint32_t how, const Side *now, const Side *before) {
-    return f->what == what && f->how == how && f->now.line == now->line && f->before.line == before->line &&
-           f->now.did == now->did && f->before.did == before->did;
+    if (f->what != what || f->how != how) return false;
+    return (alike(&f->now, now) && alike(&f->before, before)) ||
+           (what == FOUND_RACE && alike(&f->now, before) && alike(&f->before, now));
 }
 
 /* The entry, held until `lw_found_done`; null where it was known before (and is counted now). */

@@ -42,9 +42,11 @@ static void leave(Page *p) { __atomic_store_n(&p->lock, 0, __ATOMIC_RELEASE); }
 
 /* What a record says, or false where it is of this block but of an earlier segment: too long ago to tell. */
 static bool earlier(const BlockState *s, uint64_t r, Earlier *e) {
-    uint32_t row = ROW_OF(r), block = s->check->segment_block[row];
-    *e = (Earlier){block, WARP_OF(r), LANE_OF(r), LINE_OF(r), s->base + TICK_OF(r), (uint32_t)r & 15, block == s->block,
-                   false, false};
+    uint32_t row = ROW_OF(r);
+    pthread_mutex_lock(&s->check->lock); /* the table may be moved */
+    uint32_t block = s->check->segments[row].block, tick = s->check->segments[row].base + TICK_OF(r);
+    pthread_mutex_unlock(&s->check->lock);
+    *e = (Earlier){block, WARP_OF(r), LANE_OF(r), LINE_OF(r), tick, (uint32_t)r & 15, block == s->block, false, false};
     return !e->same_block || row == (s->segment & ROW_MASK);
 }
 
@@ -68,7 +70,6 @@ static void against(const Access *a, uint64_t r, uint64_t mine) {
 /* The reader that is kept: one of another block rather than of another warp rather than of another lane. */
 static void note_reader(BlockState *s, uint64_t *last, uint64_t *reader, uint64_t mine) {
     uint64_t r = *reader;
-    Earlier e;
     bool same = same_thread(r, mine);
     if (!r || (same && !(r & (MORE_LANES | MORE_WARPS)))) {
         *reader = mine;
@@ -76,11 +77,12 @@ static void note_reader(BlockState *s, uint64_t *last, uint64_t *reader, uint64_
     }
     if (same) return;
     if (ROW_OF(r) == ROW_OF(mine)) {
-        if (!earlier(s, r, &e) || lw_in_step(s, WARP_OF(mine), LANE_OF(mine), e.warp, e.lane, e.tick)) {
+        uint32_t tick = s->base + TICK_OF(r), warp = WARP_OF(r);
+        if (lw_in_step(s, WARP_OF(mine), LANE_OF(mine), warp, LANE_OF(r), tick)) {
             *reader = mine;
             return;
         }
-        if (e.warp == WARP_OF(mine)) {
+        if (warp == WARP_OF(mine)) {
             *reader = r | MORE_LANES;
             return;
         }

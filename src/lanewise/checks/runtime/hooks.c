@@ -157,7 +157,7 @@ API const Found *lw_check_end(Check *c, uint32_t *count, uint32_t *lost, uint64_
 API void lw_check_free(Check *c) {
     lw_forget_pages(c);
     free(c->states);
-    free(c->segment_block);
+    free(c->segments);
     free(c->found);
     free(c);
 }

@@ -15,7 +15,7 @@ static bool same_value(const Access *a, int other) {
 
 /* The lane is one of this very instruction, which comes before: it has stored nothing yet. */
 static bool of_this_instruction(const Access *a, const Earlier *e) {
-    return e->same_block && e->warp == a->warp && e->lane < a->lane && a->mask >> e->lane & 1 && !(e->flags & READ) &&
+    return a->site->kind == IS_STORE && e->same_block && e->warp == a->warp && e->lane < a->lane && a->mask >> e->lane & 1 && !(e->flags & READ) &&
            e->line == a->site->line && e->tick == a->s->tick && a->at[e->lane] == a->at[a->lane];
 }
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from lanewise.emulator.layout import Hooks, Launch
 from lanewise.emulator.quantity import Quantity
-from lanewise.ptx.syntax import Instruction, Operand
+from lanewise.emulator.roots import root
+from lanewise.ptx.syntax import Address, Instruction, Operand
 from lanewise.records import Space
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def access(
     events = t.unit.events
     if not events.accesses or space in (Space.CONST, Space.PARAM):
         return
+    _note_range(t, ins, site, space)
     out = t.out
     watched = out.let(f"load i8, ptr {out.let(f'getelementptr i8, ptr %watch, i64 {site.index}')}")
     tell, done = out.fresh_label("tell"), out.fresh_label("told")
@@ -70,6 +72,25 @@ def access(
     )
     out.line(f"br label %{done}")
     out.label(done)
+
+
+def _note_range(t: FunctionTranslator, ins: Instruction, site: SiteInfo, space: Space) -> None:
+    """Which bytes the instruction means, where its address is built from one variable."""
+    if space not in (Space.SHARED, Space.LOCAL) or ins.has("shared::cluster"):
+        return
+    name = root(t.function, next(operand for operand in ins.operands if isinstance(operand, Address)))
+    if name is None:
+        return
+    if space == Space.LOCAL:
+        frame = t.unit.frames[id(t.function)]
+        size = next((v.size for v in t.function.variables if v.name == name), 0)
+        if t.function.is_kernel and name in frame.offsets:  # its frame is the first
+            site.range, site.root = (frame.offsets[name], frame.offsets[name] + size), name
+        return
+    start = t.unit.shared_offset(name, t.unit.program.module_of(t.function))
+    if start is not None:
+        size = t.unit.shared_size(name, t.unit.program.module_of(t.function))
+        site.range, site.root = (start, start + size if size else -1), name
 
 
 def warp_sync(t: FunctionTranslator, members: Operand, *, orders: bool) -> None:

@@ -1,0 +1,98 @@
+"""The instrument that checks: it listens to one launch after the other and says what each did wrong."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from lanewise.checks import barrier, bounds, race, selection
+from lanewise.checks.launched import CheckedLaunch
+from lanewise.checks.library import FOUND, library
+from lanewise.checks.selection import ALL, Check, events
+from lanewise.checks.tables import Tables, tables, watched
+from lanewise.emulator.instrument import Events, LaunchStart
+from lanewise.emulator.launch import FaultReport
+from lanewise.emulator.memory import DeviceMemory
+from lanewise.records import CheckSummary, Finding
+
+LANES = 32
+
+
+class Checker:
+    """Implements `emulator.instrument.Instrument`. Launches come one at a time.
+
+    `launches`, `accesses` (requests of warps) and `threads` (lanes in them) are what was checked so far.
+    """
+
+    def __init__(self, memory: DeviceMemory, checks: Iterable[Check] = ALL) -> None:
+        self.checks = frozenset(checks)
+        self.memory = memory
+        self.launches = self.accesses = self.threads = 0
+        self.lost = 0  # findings beyond those that the runtime keeps
+        self._library = library()
+        self._check = self._library.lw_check_new(memory.base, memory.size)
+        self._start: LaunchStart | None = None
+        self._tables: Tables | None = None
+        self._watch: npt.NDArray[np.uint8] | None = None
+        self._found: npt.NDArray[np.void] = np.zeros(0, FOUND)
+
+    def __del__(self) -> None:
+        if getattr(self, "_check", None):
+            self._library.lw_check_free(self._check)
+
+    @property
+    def events(self) -> Events:
+        return events(self.checks)
+
+    def begin(self, start: LaunchStart) -> tuple[int, int]:
+        races, ranges = Check.RACE in self.checks, Check.BOUNDS in self.checks
+        self._start = start
+        self._tables = tables(start.info, start.info.static_shared + start.dynamic_shared)
+        self._watch = watched(start.info, self._tables.sites, races=races, ranges=ranges)
+        warps = -(-start.block[0] * start.block[1] * start.block[2] // LANES)
+        hooks = self._library.lw_check_begin(
+            self._check, self._tables.sites.ctypes.data, self._tables.places.ctypes.data, warps,
+            races, ranges, ranges, Check.BARRIER in self.checks,
+        )  # fmt: skip
+        return hooks, self._watch.ctypes.data
+
+    def end(self) -> None:
+        count, lost = ctypes.c_uint32(), ctypes.c_uint32()
+        accesses, lanes = ctypes.c_uint64(), ctypes.c_uint64()
+        found = self._library.lw_check_end(
+            self._check, *(ctypes.addressof(value) for value in (count, lost, accesses, lanes))
+        )
+        raw = ctypes.string_at(found, count.value * FOUND.itemsize) if count.value else b""
+        self._found = np.frombuffer(raw, FOUND)
+        self.launches += 1
+        self.lost += lost.value
+        self.accesses += accesses.value
+        self.threads += lanes.value
+
+    def summary(self) -> CheckSummary:
+        """What was checked so far."""
+        unchecked = []
+        if self.lost:
+            unchecked.append(f"{self.lost:,} findings more are not listed: a launch keeps 512 different ones")
+        return CheckSummary(
+            selection.names(self.checks), self.launches, self.accesses, self.threads, unchecked=tuple(unchecked)
+        )
+
+    def findings(self, kernel: str, fault: FaultReport | None, fault_finding: Finding | None) -> tuple[Finding, ...]:
+        """What the launch that ended last did wrong, its fault among it. `kernel`: its demangled name."""
+        assert self._start is not None
+        assert self._tables is not None
+        launched = CheckedLaunch(kernel, self._start, self._tables.lines, self.memory)
+        result: list[Finding] = []
+        if Check.BOUNDS in self.checks:
+            result += bounds.findings(launched, self._found)
+        if Check.RACE in self.checks:
+            result += race.findings(launched, self._found)
+        if Check.BARRIER in self.checks:
+            result += barrier.findings(launched, self._found, fault, fault_finding)
+        elif fault_finding is not None:
+            result.append(fault_finding)
+        return tuple(result)
