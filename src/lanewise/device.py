@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,7 +70,7 @@ class EmulatedDevice:
         limits: Limits | None = None,
         keep: Keep | None = None,
         progress: Progress | None = None,
-        checks: Iterable[Check] = (),
+        checks: Collection[Check] = (),
     ) -> None:
         self._spec = spec
         self._arch = arch or spec.arch
@@ -238,8 +238,7 @@ class EmulatedDevice:
             machine=machine,
         )
         if checker is not None:
-            findings = checker.findings(kernel, launched.outcome.fault, launched.fault)
-            record = replace(record, findings=findings)
+            record = checker.record(launched, record)
         self._launches += 1
         if launched.fault is not None or record.findings or self._keep(kernel, self._kept.get(kernel, 0)):
             self._kept[kernel] = self._kept.get(kernel, 0) + 1

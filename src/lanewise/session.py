@@ -52,7 +52,7 @@ def _run(request: RunRequest, schedule: int, shows_output: bool) -> RunResult:
         limits=replace(limits(request), schedule=schedule),
         keep=request.reports,
         progress=request.progress,
-        checks=map(Check, request.checks),
+        checks=tuple(map(Check, request.checks)),
     )
     output = None if shows_output else subprocess.DEVNULL
     ended = host.run_program(program, request.arguments, memory=memory, backend=device, stdout=output, stderr=output)

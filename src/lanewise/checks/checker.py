@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +14,14 @@ from lanewise.checks.launched import CheckedLaunch
 from lanewise.checks.library import FOUND, library
 from lanewise.checks.selection import ALL, Check, events
 from lanewise.checks.tables import Tables, tables, watched
+from lanewise.emulator.engine import Launched
 from lanewise.emulator.instrument import Events, LaunchStart
 from lanewise.emulator.launch import FaultReport
 from lanewise.emulator.memory import DeviceMemory
-from lanewise.records import CheckSummary, Finding
+from lanewise.records import CheckSummary, Finding, LaunchRecord, Space
 
 LANES = 32
+_CHECKED = frozenset((Space.GLOBAL, Space.SHARED, Space.LOCAL))
 
 
 class Checker:
@@ -61,16 +64,10 @@ class Checker:
 
     def end(self) -> None:
         count, lost = ctypes.c_uint32(), ctypes.c_uint32()
-        accesses, lanes = ctypes.c_uint64(), ctypes.c_uint64()
-        found = self._library.lw_check_end(
-            self._check, *(ctypes.addressof(value) for value in (count, lost, accesses, lanes))
-        )
+        found = self._library.lw_check_end(self._check, ctypes.addressof(count), ctypes.addressof(lost))
         raw = ctypes.string_at(found, count.value * FOUND.itemsize) if count.value else b""
         self._found = np.frombuffer(raw, FOUND)
-        self.launches += 1
         self.lost += lost.value
-        self.accesses += accesses.value
-        self.threads += lanes.value
 
     def summary(self) -> CheckSummary:
         """What was checked so far."""
@@ -81,8 +78,15 @@ class Checker:
             selection.names(self.checks), self.launches, self.accesses, self.threads, unchecked=tuple(unchecked)
         )
 
-    def findings(self, kernel: str, fault: FaultReport | None, fault_finding: Finding | None) -> tuple[Finding, ...]:
-        """What the launch that ended last did wrong, its fault among it. `kernel`: its demangled name."""
+    def record(self, launched: Launched, record: LaunchRecord) -> LaunchRecord:
+        """The record of the launch that ended last with what it did wrong, its fault among it."""
+        self.launches += 1
+        accesses = [access for access in record.accesses if access.basis == "ptx" and access.space in _CHECKED]
+        self.accesses += sum(access.requests for access in accesses)
+        self.threads += sum(access.threads_on for access in accesses)
+        return replace(record, findings=self._findings(record.kernel, launched.outcome.fault, launched.fault))
+
+    def _findings(self, kernel: str, fault: FaultReport | None, fault_finding: Finding | None) -> tuple[Finding, ...]:
         assert self._start is not None
         assert self._tables is not None
         launched = CheckedLaunch(kernel, self._start, self._tables.lines, self.memory)

@@ -52,7 +52,7 @@ def library() -> ctypes.CDLL:
     loaded.lw_check_new.restype = loaded.lw_check_begin.restype = loaded.lw_check_end.restype = ctypes.c_void_p
     loaded.lw_check_new.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
     loaded.lw_check_begin.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_uint32] * 5
-    loaded.lw_check_end.argtypes = [ctypes.c_void_p] * 5
+    loaded.lw_check_end.argtypes = [ctypes.c_void_p] * 3
     loaded.lw_check_free.argtypes = [ctypes.c_void_p]
     return loaded
 

@@ -79,9 +79,10 @@ What `run` returns, in this order:
 4. 0.
 
 What `check` returns: `UNSUPPORTED` first, then `FINDINGS`, then `UNCHECKED`, then as `run`. `run --check` puts the
-program's own code before `FINDINGS` and `UNCHECKED`. So of `check` five things can be told apart: 0 clean,
-{ExitCode.FINDINGS.value} findings, {ExitCode.UNCHECKED.value} nothing checked,
-{ExitCode.UNSUPPORTED.value} unsupported code, and the codes for a failure of the tool or of what it needs ({ExitCode.INTERNAL.value}, {ExitCode.ENVIRONMENT.value}, {ExitCode.COMPILE.value}).
+program's own code before `FINDINGS` and `UNCHECKED`. So five answers of `check` can be told apart: clean
+({ExitCode.OK.value}), findings ({ExitCode.FINDINGS.value}), nothing checked ({ExitCode.UNCHECKED.value}),
+unsupported code ({ExitCode.UNSUPPORTED.value}), and a failure of the tool or of what it needs
+({ExitCode.INTERNAL.value}, {ExitCode.ENVIRONMENT.value}, {ExitCode.COMPILE.value}).
 
 Counts never change the exit code: a program that is slow is not broken. A program that exits with a code of this table
 of its own cannot be told apart by the code; the last lines of the report and `exit_code` in the JSON say what it was.

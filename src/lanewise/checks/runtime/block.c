@@ -39,20 +39,11 @@ static void all_in_step(BlockState *s) {
     s->logged = 0;
 }
 
-static void add_counts(BlockState *s) {
-    __atomic_fetch_add(&s->check->accesses, s->accesses, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&s->check->lanes_checked, s->lanes, __ATOMIC_RELAXED);
-    s->accesses = s->lanes = 0;
-}
-
 void lw_block(Worker w, Block b, uint64_t begins) {
     Check *c = check_of(w);
+    if (!begins) return;
     BlockState *s = FIELD(BlockState *, b, BLOCK_NOTES);
     if (!s) s = FIELD(BlockState *, b, BLOCK_NOTES) = make(c);
-    if (!begins) {
-        add_counts(s);
-        return;
-    }
     s->memory = FIELD(char *, b, BLOCK_SHARED);
     if (c->races) lw_shared_room(s, FIELD(uint64_t, FIELD(void *, w, WORKER_LAUNCH), LAUNCH_SHARED_BYTES));
     s->block = (uint32_t)FIELD(uint64_t, b, BLOCK_LINEAR);

@@ -63,7 +63,6 @@ typedef struct Check {
     pthread_mutex_t lock;
     Found *found;
     uint32_t found_count, found_room, found_lost;
-    uint64_t accesses, lanes_checked;
     /* blocks of the launch */
     BlockState **states;
     uint32_t state_count, state_room;
@@ -115,7 +114,6 @@ struct BlockState {
     uint32_t tick, base; /* base: tick that the segment began at */
     uint32_t all;     /* tick since which all of the block is in step */
     uint32_t (*known)[MOST_WARPS]; /* [warp][other], from barriers of a part of the block */
-    uint64_t accesses, lanes; /* not yet added to the launch's */
     WarpState warp[MOST_WARPS];
     /* shared memory */
     uint64_t *last, *reader; /* one record a word */

@@ -51,8 +51,6 @@ static void lw_access(Warp x, Worker w, uint32_t number, uint32_t mask, uint32_t
     Check *c = s->check;
     const Site *site = &c->sites[number];
     uint32_t v = warp_of(x);
-    s->accesses++;
-    s->lanes += (uint64_t)__builtin_popcount(mask);
     if (site->flags & HAS_RANGE && c->ranges) in_range(s, v, number, mask, at);
     if (!c->races) return;
     Access a = {.s = s, .site = site, .number = number, .warp = v, .mask = mask, .active = active, .at = at,
@@ -114,7 +112,6 @@ API void *lw_check_begin(Check *c, const Site *sites, const uint16_t *places, ui
     c->ranges = ranges;
     c->launch++;
     c->found_count = c->found_lost = 0;
-    c->accesses = c->lanes_checked = 0;
     c->next_segment = 0;
     if (races) lw_page_room(c);
     void **hooks = c->hooks;
@@ -129,11 +126,9 @@ API void *lw_check_begin(Check *c, const Site *sites, const uint16_t *places, ui
 }
 
 /* The launch is over. Returns what was found, valid until the next one begins. */
-API const Found *lw_check_end(Check *c, uint32_t *count, uint32_t *lost, uint64_t *accesses, uint64_t *lanes) {
+API const Found *lw_check_end(Check *c, uint32_t *count, uint32_t *lost) {
     for (uint32_t i = 0; i < c->state_count; i++) {
         BlockState *s = c->states[i];
-        c->accesses += s->accesses; /* of blocks that did not come to their end */
-        c->lanes_checked += s->lanes;
         for (uint32_t v = 0; v < MOST_WARPS; v++) {
             free(s->warp[v].known);
             free(s->warp[v].ran);
@@ -149,8 +144,6 @@ API const Found *lw_check_end(Check *c, uint32_t *count, uint32_t *lost, uint64_
     lw_forget_objects(c);
     *count = c->found_count;
     *lost = c->found_lost;
-    *accesses = c->accesses;
-    *lanes = c->lanes_checked;
     return c->found;
 }
 
