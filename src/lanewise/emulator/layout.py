@@ -232,6 +232,7 @@ class Fault:
     CLUSTER_BOUNDS = 15
     CLUSTER_MISALIGNED = 16
     COPY = 17  # see `CopyFault`, which stands in the place of the bytes
+    TENSOR = 18  # see `tensor_layout.TensorFault`, which stands in the place of the bytes
     HANDLE = 20  # no texture, or no surface
     GEOMETRY = 21
     SURFACE_BOUNDS = 22

@@ -1,0 +1,277 @@
+"""Copies of boxes of tensors, in LLVM IR: what cp.async.bulk.tensor and its kin do once they land.
+
+`lw_tensor_move` takes a `TensorCopy`. It goes through the rows of the box in order: a row is a run of elements along
+the innermost dimension, in chunks of 16 bytes, which is also what the swizzle moves. Tiles and im2col differ only in
+how the other coordinates go on from row to row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lanewise.emulator.layout import (
+    SITE_ON,
+    SITE_REQUESTS_ON,
+    SITE_SECTORS,
+    SITE_SECTORS_IDEAL,
+    Fault,
+    Worker,
+)
+from lanewise.emulator.structured import Code
+from lanewise.emulator.tensor_layout import TensorCopy, TensorFault, TensorOperation
+from lanewise.emulator.tensor_maps import MAGIC, Interleave, Layout
+
+_HEAD = "ptr %x, ptr %w, ptr %a"
+_CHUNK = "ptr %a, ptr %shared, ptr %remote, i64 %lo, i64 %hi, i64 %n"
+_DIMENSIONS = range(1, 5)
+ENDLESS = 1 << 40  # more than any coordinate
+CHUNK = 16
+
+
+def definitions() -> str:
+    """The functions' text."""
+    return _check() + _move() + _edge() + _out() + _FAULT
+
+
+_FAULT = f"""
+; A fault of the copy %a: %what is one of TensorFault, %address what it is about.
+define internal void @lw_tensor_fault(ptr %x, ptr %w, ptr %a, i64 %what, i64 %address) noinline nounwind cold {{
+  %i = insertelement <32 x i64> poison, i64 %address, i32 0
+  %v = shufflevector <32 x i64> %i, <32 x i64> poison, <32 x i32> zeroinitializer
+  %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
+  store <32 x i64> %v, ptr %fa, align 64
+  %sp = getelementptr i8, ptr %a, i64 {TensorCopy.PLACE}
+  %s = load i32, ptr %sp
+  %mp = getelementptr i8, ptr %a, i64 {TensorCopy.LANES}
+  %m = load i32, ptr %mp
+  %w32 = trunc i64 %what to i32
+  call void @lw_fault(ptr %x, ptr %w, i32 %s, i32 {Fault.TENSOR}, i32 %m, i32 %w32)
+  unreachable
+}}
+"""
+
+
+def _fault(c: Code, what: int, address: str) -> None:
+    c.line(f"call void @lw_tensor_fault({_HEAD}, i64 {what}, i64 {address})")
+    c.line("unreachable")
+
+
+def _check() -> str:
+    """Look at the map and the place in shared memory, when the copy is issued. Returns the bytes of the box."""
+    c = Code()
+    magic = c.test("eq", c.field("%a", TensorCopy.MAP + Layout.MAGIC, "i32"), MAGIC)
+    total = c.variable()
+    with c.loop(Layout.CHECK // 4) as i:
+        word = c.field(c.at("%a", TensorCopy.MAP), c.mul(i, 4), "i32")
+        c.set(total, c.op("and", c.add(c.mul(c.get(total), 31), word), 0xFFFFFFFF))
+    same = c.test("eq", c.get(total), c.field("%a", TensorCopy.MAP + Layout.CHECK, "i32"))
+    with c.unless(c.both(magic, same)):
+        _fault(c, TensorFault.MAP, c.field("%a", TensorCopy.MAP_ADDRESS))
+    rank = c.field("%a", TensorCopy.MAP + Layout.RANK, "i8")
+    with c.when(c.test("ne", rank, c.field("%a", TensorCopy.RANK, "i32"))):
+        _fault(c, TensorFault.RANK, rank)
+    im2col = c.field("%a", TensorCopy.MAP + Layout.IM2COL, "i8")
+    with c.when(c.test("ne", im2col, c.field("%a", TensorCopy.IM2COL, "i32"))):
+        _fault(c, TensorFault.MODE, im2col)
+    offset = c.field("%a", TensorCopy.OFFSET, "i32")
+    wide = c.test("eq", c.field("%a", TensorCopy.MAP + Layout.INTERLEAVE, "i8"), int(Interleave.BYTES_32))
+    unit = c.select(wide, 255, 127)
+    with c.when(c.test("ne", c.op("and", offset, unit), 0)):
+        _fault(c, TensorFault.ALIGNMENT, offset)
+    row, rows, pitch = _shape(c)
+    with c.when(c.test("ugt", c.add(offset, c.mul(rows, pitch)), c.field("%a", TensorCopy.LIMIT))):
+        _fault(c, TensorFault.SHARED, offset)
+    size = c.field("%a", TensorCopy.MAP + Layout.SIZE, "i8")
+    c.line(f"ret i64 {c.mul(c.mul(row, size), rows)}")
+    return "; Is the copy %a of a box one that can be made? Returns its bytes.\n" + c.text(
+        f"define internal i64 @lw_tensor_check({_HEAD}) noinline nounwind"
+    )
+
+
+def _shape(c: Code) -> tuple[str, str, str]:
+    """Elements of a row, rows, and bytes from one row to the next in shared memory."""
+    at = c.at("%a", TensorCopy.MAP)
+    row = c.field(at, Layout.BOX, "i16")
+    tile = c.variable("1")
+    for d in _DIMENSIONS:
+        box, step = c.field(at, Layout.BOX + 2 * d, "i16"), c.field(at, Layout.STEPS + d, "i8")
+        c.set(tile, c.mul(c.get(tile), c.op("udiv", c.sub(c.add(box, step), 1), step)))
+    im2col = c.test("ne", c.field(at, Layout.IM2COL, "i8"), 0)
+    rows = c.select(im2col, c.field(at, Layout.BOX + 2, "i16"), c.get(tile))
+    bytes_ = c.mul(row, c.field(at, Layout.SIZE, "i8"))
+    swizzle = c.field(at, Layout.SWIZZLE, "i8")
+    span = c.select(c.test("ne", swizzle, 0), c.op("shl", str(CHUNK), swizzle), 0)
+    return row, rows, c.largest(bytes_, span)
+
+
+def _move() -> str:
+    c = Code()
+    at = c.at("%a", TensorCopy.MAP)
+    operation = c.field("%a", TensorCopy.OPERATION, "i32")
+    loads = c.test("eq", operation, TensorOperation.LOAD)
+    moves = c.test("ne", operation, TensorOperation.PREFETCH)
+    im2col = c.test("ne", c.field(at, Layout.IM2COL, "i8"), 0)
+    rank, size = c.field(at, Layout.RANK, "i8"), c.field(at, Layout.SIZE, "i8")
+    address = c.field(at, Layout.ADDRESS)
+    row, rows, pitch = _shape(c)
+    first = c.field("%a", TensorCopy.COORDINATES, "i32", signed=True)
+    width = c.add(c.field(at, Layout.LAST, "i32"), 1)
+    # What is inside the tensor of each row, in elements from the start of the row.
+    begin = c.smallest(c.largest(c.sub("0", first), 0), row)
+    end = c.largest(c.smallest(c.sub(width, first), row), begin)
+    bytes_, begin_bytes, end_bytes = (c.mul(count, size) for count in (row, begin, end))
+    start = c.add(address, c.mul(first, size))
+    some = c.test("ult", begin, end)
+    dimensions = _dimensions(c, at, rank, im2col)
+    base = c.pointer(c.at("%a", TensorCopy.SHARED))
+    offset = c.field("%a", TensorCopy.OFFSET, "i32")
+    swizzle = c.field(at, Layout.SWIZZLE, "i8")
+    mask = c.sub(c.op("shl", "1", swizzle), 1)  # of the bits of a chunk's number that are exchanged
+    sectors, filled, last = c.variable(), c.variable(), c.variable("-1")
+    chunks = c.op("lshr", c.add(bytes_, CHUNK - 1), 4)
+    with c.loop(rows) as r:
+        inside = c.variable("true", "i1")
+        place = c.variable(start)
+        for dimension in dimensions:
+            coordinate = c.add(c.get(dimension.current), dimension.offset)
+            good = c.test("ult", coordinate, dimension.size)
+            c.set(inside, c.both(c.get(inside, "i1"), good), "i1")
+            c.set(place, c.add(c.get(place), c.mul(coordinate, dimension.stride)))
+        there = c.both(c.get(inside, "i1"), some)
+        source = c.get(place)
+        with c.when(there):
+            _check_row(c, c.add(source, begin_bytes), c.sub(end_bytes, begin_bytes))
+            _count_row(c, c.add(source, begin_bytes), c.add(source, end_bytes), sectors, last)
+            c.set(filled, c.add(c.get(filled), c.sub(end_bytes, begin_bytes)))
+        with c.when(moves), c.loop(chunks) as chunk:
+            from_ = c.mul(chunk, CHUNK)
+            line = c.add(c.add(offset, c.mul(r, pitch)), from_)
+            turned = c.op("and", c.op("lshr", line, 7), mask)
+            shared = c.at(base, c.op("xor", line, c.op("shl", turned, 4)))
+            remote = c.let(f"inttoptr i64 {c.add(source, from_)} to ptr")
+            whole = c.both(c.test("uge", from_, begin_bytes), c.test("ule", c.add(from_, CHUNK), end_bytes))
+            whole = c.both(whole, there)
+            lo = c.select(there, c.smallest(c.largest(c.sub(begin_bytes, from_), 0), CHUNK), CHUNK)
+            hi = c.select(there, c.smallest(c.largest(c.sub(end_bytes, from_), 0), CHUNK), 0)
+            args = (
+                f"ptr %a, ptr {shared}, ptr {remote}, i64 {lo}, i64 {hi}, i64 {c.smallest(c.sub(bytes_, from_), CHUNK)}"
+            )
+            with c.when(loads):
+                with c.when(whole):
+                    c.line(f"store i128 {c.let(f'load i128, ptr {remote}, align 1')}, ptr {shared}, align 16")
+                with c.unless(whole):
+                    c.line(f"call void @lw_tensor_edge({args})")
+            with c.unless(loads):
+                c.line(f"call void @lw_tensor_out({args})")
+        _next_row(c, dimensions)
+    _count(c, c.get(sectors), c.get(filled))
+    c.line("ret void")
+    return "; The copy %a of a box, which passed the check, lands.\n" + c.text(
+        f"define internal void @lw_tensor_move({_HEAD}) noinline nounwind"
+    )
+
+
+class _Dimension(NamedTuple):
+    """How a coordinate goes: values in the LLVM function."""
+
+    current: str  # a variable
+    reset: str
+    end: str
+    step: str
+    offset: str  # added to it: of im2col
+    size: str
+    stride: str
+
+
+def _dimensions(c: Code, at: str, rank: str, im2col: str) -> list[_Dimension]:
+    """Dimensions 1 to 4. Tiles go from a coordinate through the box. Pixels of im2col go from a coordinate through the
+    box between the corners, start at the lower corner again, and go on in the last dimension without an end."""
+    result = []
+    for d in _DIMENSIONS:
+        coordinate = c.field("%a", TensorCopy.COORDINATES + 4 * d, "i32", signed=True)
+        size = c.add(c.field(at, Layout.LAST + 4 * d, "i32"), 1)
+        box = c.field(at, Layout.BOX + 2 * d, "i16")
+        step = c.field(at, Layout.STEPS + d, "i8")
+        reset, end, offset = coordinate, c.select(im2col, ENDLESS, c.add(coordinate, box)), "0"
+        if d < 4:
+            is_pixel = c.both(im2col, c.test("slt", str(d), c.sub(rank, 1)))
+            lower = c.field(at, Layout.LOWER + 2 * (d - 1), "i16", signed=True)
+            upper = c.field(at, Layout.UPPER + 2 * (d - 1), "i16", signed=True)
+            reset = c.select(is_pixel, lower, reset)
+            end = c.select(is_pixel, c.add(size, upper), end)
+            offset = c.select(is_pixel, c.field("%a", TensorCopy.OFFSETS + 2 * (d - 1), "i16"), 0)
+        stride = c.field(at, Layout.STRIDES + 8 * (d - 1))
+        result.append(_Dimension(c.variable(coordinate), reset, end, step, offset, size, stride))
+    return result
+
+
+def _next_row(c: Code, dimensions: list[_Dimension]) -> None:
+    first, *more = dimensions
+    c.set(first.current, c.add(c.get(first.current), first.step))
+    if more:
+        with c.when(c.test("sge", c.get(first.current), first.end)):
+            c.set(first.current, first.reset)
+            _next_row(c, more)
+
+
+def _check_row(c: Code, begin: str, length: str) -> None:
+    """The bytes of a row lie in one live allocation: `cache` is the one that the last row lay in."""
+    cache = c.pointer(c.at("%a", TensorCopy.CACHE))
+    low, room = c.field(cache, 0), c.field(cache, 8)
+    inside = c.test("ult", c.sub(begin, low), room)
+    inside = c.both(inside, c.test("ule", c.add(c.sub(begin, low), length), room))
+    with c.unless(inside):
+        found = c.let(f"call i1 @lw_find(ptr %w, i64 {begin}, i64 {length}, ptr {cache})")
+        with c.unless(found):
+            _fault(c, TensorFault.GLOBAL, begin)
+        # The cache of an access holds the places where it starts; rows differ in length.
+        c.line(f"store i64 {c.sub(c.add(c.field(cache, 8), length), 1)}, ptr {c.at(cache, 8)}")
+
+
+def _count_row(c: Code, begin: str, end: str, sectors: str, last: str) -> None:
+    """Sectors of a row; one that ends in the sector where the next begins shares it."""
+    low, high = c.op("lshr", begin, 5), c.op("lshr", c.sub(end, 1), 5)
+    shared = c.let(f"zext i1 {c.test('eq', low, c.get(last))} to i64")
+    c.set(sectors, c.add(c.get(sectors), c.sub(c.add(c.sub(high, low), 1), shared)))
+    c.set(last, high)
+
+
+def _count(c: Code, sectors: str, filled: str) -> None:
+    counters = c.pointer(c.at("%a", TensorCopy.COUNTERS))
+    ideal = c.op("lshr", c.add(filled, 31), 5)
+    for counter, value in (
+        (SITE_SECTORS, sectors),
+        (SITE_SECTORS_IDEAL, c.smallest(ideal, sectors)),
+        (SITE_ON, "1"),
+        (SITE_REQUESTS_ON, "1"),
+    ):
+        place = c.at(counters, 8 * counter)
+        c.line(f"store i64 {c.add(c.field(counters, 8 * counter), value)}, ptr {place}")
+
+
+def _edge() -> str:
+    c = Code()
+    fill = c.at("%a", TensorCopy.FILL)
+    with c.loop("%n") as i:
+        there = c.both(c.test("uge", i, "%lo"), c.test("ult", i, "%hi"))
+        with c.when(there):
+            c.move_byte(c.at("%remote", i), c.at("%shared", i))
+        with c.unless(there):
+            c.move_byte(c.at(fill, i), c.at("%shared", i))
+    c.line("ret void")
+    return "; A chunk of %n bytes of which those from %lo to %hi lie in the tensor; the others are filled.\n" + c.text(
+        f"define internal void @lw_tensor_edge({_CHUNK}) noinline nounwind"
+    )
+
+
+def _out() -> str:
+    c = Code()
+    operation = c.field("%a", TensorCopy.OPERATION, "i32")
+    with c.when(c.test("eq", operation, TensorOperation.STORE)):
+        with c.loop(c.sub("%hi", "%lo")) as i:
+            c.move_byte(c.at("%shared", c.add(i, "%lo")), c.at("%remote", c.add(i, "%lo")))
+        c.line("ret void")
+    c.line("ret void")
+    return "; The bytes from %lo to %hi of a chunk go to global memory.\n" + c.text(
+        f"define internal void @lw_tensor_out({_CHUNK}) noinline nounwind"
+    )
