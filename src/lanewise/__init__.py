@@ -12,8 +12,9 @@ from lanewise.version import __version__
 if TYPE_CHECKING:
     from lanewise.api import Kernel, Module, Record, compile
     from lanewise.emulator.launch import Limits
+    from lanewise.tensor_map import TensorMap
 
-__all__ = ["Kernel", "Limits", "Module", "Record", "__version__", "compile"]
+__all__ = ["Kernel", "Limits", "Module", "Record", "TensorMap", "__version__", "compile"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,6 +23,10 @@ def __getattr__(name: str) -> Any:
         from lanewise.emulator.launch import Limits
 
         return Limits
+    if name == "TensorMap":
+        from lanewise.tensor_map import TensorMap
+
+        return TensorMap
     if name in __all__:
         from lanewise import api
 

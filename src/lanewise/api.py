@@ -30,6 +30,7 @@ from lanewise.records import Access, Finding, KernelResources, LaunchRecord, Lin
 from lanewise.report.json import to_json
 from lanewise.report.terminal import report_text
 from lanewise.request import DEFAULT_DEVICE
+from lanewise.tensor_map import TensorMap
 from lanewise.toolchain import nvrtc
 
 SOURCE_NAME = "kernel.cu"
@@ -195,13 +196,16 @@ class Launcher:
         if len(arguments) != len(params):
             raise UsageError(f"{demangle(self.kernel.symbol)} takes {len(params)} arguments, not {len(arguments)}")
         memory = device.memory
-        places = place(memory, [a for a in arguments if isinstance(a, np.ndarray)])
+        arrays = [a.array if isinstance(a, TensorMap) else a for a in arguments]
+        places = place(memory, [a for a in arrays if isinstance(a, np.ndarray)])
         addresses = iter(places.addresses)
         buffer = bytearray(max((p.offset + p.size for p in params), default=0))
         try:
             for param, argument in zip(params, arguments, strict=True):
                 if isinstance(argument, np.ndarray):
                     data = next(addresses).to_bytes(8, "little")
+                elif isinstance(argument, TensorMap):
+                    data = argument.encoded(next(addresses))
                 else:
                     data = _pack(param, argument)
                 if len(data) != param.size:

@@ -44,6 +44,9 @@ def check(
     if reason:
         return CudaError.INVALID_VALUE, reason
     cluster = request.cluster or function.cluster
+    if request.cluster is not None and function.cluster is not None and request.cluster != function.cluster:
+        given, compiled = (" x ".join(map(str, shape)) for shape in (request.cluster, function.cluster))
+        return CudaError.INVALID_CLUSTER_SIZE, f"a cluster of {given} blocks, and the kernel is compiled for {compiled}"
     if cluster is not None:
         reason = refuse_cluster(spec, request.grid, cluster, non_portable=non_portable)
         if reason:

@@ -23,6 +23,8 @@ from lanewise.toolchain import cache, host, wheels
 SONAME = "libcudart.so.13"
 _FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra",
           "-D_GNU_SOURCE", "-DCUDA_ENABLE_DEPRECATED")  # fmt: skip
+# Functions of the driver that are there; with -lcuda a program is linked with this library too.
+DRIVER_SYMBOLS = frozenset(("cuTensorMapEncodeTiled", "cuTensorMapEncodeIm2col", "cuTensorMapReplaceAddress"))
 _DEFINITION = re.compile(r"^API\s[^=;]*?\**(\w+)\(", re.MULTILINE)
 _SECOND_NAME = re.compile(r"^SECOND_NAME\((\w+), (\w+)\)", re.MULTILINE)
 
@@ -41,11 +43,11 @@ def supported_symbols() -> frozenset[str]:
     for text in _sources().values():
         found.update(_DEFINITION.findall(text))
         found.update(name + suffix for name, suffix in _SECOND_NAME.findall(text))
-    return frozenset(found)
+    return frozenset(found - DRIVER_SYMBOLS)
 
 
 def library_directory() -> Path:
-    """A directory with `libcudart.so.13`, and `libcudart.so` to link by. Built now if it is not in the cache.
+    """A directory with `libcudart.so.13`, and `libcudart.so` and `libcuda.so` to link by. Built now if need be.
 
     EnvironmentProblem where there is no host compiler, no CUDA headers, or no place for it.
     """
@@ -60,7 +62,7 @@ def library_directory() -> Path:
     directory = built.parent / f"{key}.d"
     try:
         directory.mkdir(exist_ok=True)
-        for name in (SONAME, "libcudart.so"):
+        for name in (SONAME, "libcudart.so", "libcuda.so"):
             link = directory / name
             if not link.is_symlink():
                 link.symlink_to(built)
@@ -83,6 +85,7 @@ def _sources() -> dict[str, str]:
 
 def _generated() -> dict[str, str]:
     stubs = sorted(known_symbols() - supported_symbols())
+    exported = sorted(known_symbols() | DRIVER_SYMBOLS)
     return {
         "operations.h": protocol.c_header(),
         "texture_record.h": texture.c_header(),
@@ -91,7 +94,7 @@ def _generated() -> dict[str, str]:
         "stubs.c": "extern int lw_unsupported(const char *name);\n"
         '#define STUB(name) __attribute__((visibility("default"))) int name(void) { return lw_unsupported(#name); }\n'
         + "".join(f"STUB({name})\n" for name in stubs),
-        "exports.map": SONAME + " {\n  global:\n" + "".join(f"    {name};\n" for name in sorted(known_symbols()))
+        "exports.map": SONAME + " {\n  global:\n" + "".join(f"    {name};\n" for name in exported)
         + "  local: *;\n};\n",
     }  # fmt: skip
 

@@ -37,6 +37,10 @@ class Op(IntEnum):
     TOUCH = 14
     UNSUPPORTED = 15
     REFUSED = 16
+    ENCODE_TENSOR_MAP = 30
+    MOVE_TENSOR_MAP = 31
+    ALLOW_CLUSTERS = 32
+    CLUSTERS = 33
 
 
 class AllocationKind(IntEnum):

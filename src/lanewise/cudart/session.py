@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any, NoReturn
 
 from lanewise.cudart import launch_checks
 from lanewise.cudart.backend import Backend, FunctionInfo, LaunchRequest, ModuleImage
@@ -14,8 +15,12 @@ from lanewise.cudart.codes import CudaError
 from lanewise.cudart.properties import DEFAULT_LIMITS, view_of
 from lanewise.cudart.protocol import VERSION, AllocationKind, Fields, Op, ProtocolError, encode
 from lanewise.demangle import demangle
+from lanewise.emulator import tensor_maps
 from lanewise.emulator.memory import DeviceMemory, OutOfDeviceMemory
+from lanewise.emulator.tensor_maps import TensorMap
 from lanewise.errors import KernelFault, LanewiseError, LimitReached, PtxSyntaxError, UnsupportedCode
+from lanewise.hardware.clusters import active_clusters, largest_cluster
+from lanewise.hardware.launch import refuse_cluster
 from lanewise.records import Allocation, Finding, Severity
 from lanewise.toolchain import fatbin
 from lanewise.toolchain.arch import Arch
@@ -80,6 +85,7 @@ class Session:
         self._functions: dict[int, FunctionInfo] = {}
         self._numbers: dict[tuple[int, str], int] = {}
         self._max_dynamic_shared: dict[int, int] = {}
+        self._non_portable: set[int] = set()  # functions whose clusters may be larger than portable
         self._next = 1
         self.pid: int | None = None
         self._answers: dict[Op, Callable[[Fields, int], Reply]] = {
@@ -99,6 +105,10 @@ class Session:
             Op.TOUCH: self._touch,
             Op.UNSUPPORTED: self._unsupported,
             Op.REFUSED: self._refused,
+            Op.ENCODE_TENSOR_MAP: self._encode_tensor_map,
+            Op.MOVE_TENSOR_MAP: self._move_tensor_map,
+            Op.ALLOW_CLUSTERS: self._allow_clusters,
+            Op.CLUSTERS: self._clusters,
         }
 
     def answer(self, operation: int, host_thread: int, payload: bytes) -> Reply:
@@ -191,7 +201,7 @@ class Session:
         return Reply(encode(self._next - 1))
 
     def _function(self, fields: Fields, thread: int) -> Reply:
-        """program, name -> number, attributes, number of parameters, {offset, size}..."""
+        """program, name -> number, attributes, number of parameters, {offset, size}..., cluster"""
         number, name = fields.u64(), fields.text()
         function = self._backend.function(self._program(number), name)
         if function is None:
@@ -216,6 +226,7 @@ class Session:
         ]
         for param in function.params:
             parts += [param.offset, param.size]
+        parts += function.cluster or (0, 0, 0)
         return Reply(encode(*parts))
 
     def _symbol(self, fields: Fields, thread: int) -> Reply:
@@ -236,7 +247,7 @@ class Session:
             function=function,
             grid=(x, y, z),
             block=(a, b, c),
-            cluster=(p, q, r) if p else None,
+            cluster=(p, q, r) if p or q or r else None,
             dynamic_shared_bytes=fields.u64(),
             stream=fields.u64(),
             cooperative=bool(fields.u64()),
@@ -244,7 +255,10 @@ class Session:
             host_thread=thread,
             process=self._process,
         )
-        refusal = launch_checks.check(request, self._backend.spec, self._max_dynamic_shared.get(identity))
+        refusal = launch_checks.check(
+            request, self._backend.spec, self._max_dynamic_shared.get(identity),
+            non_portable=identity in self._non_portable,
+        )  # fmt: skip
         if refusal is not None:
             self._report_refusal(function, *refusal)
             raise Refused(refusal[0])
@@ -263,6 +277,33 @@ class Session:
         function = self._known(fields.u64())
         threads, shared = fields.u64(), fields.u64()
         return Reply(encode(launch_checks.active_blocks(function, threads, shared, self._backend.spec)))
+
+    def _allow_clusters(self, fields: Fields, thread: int) -> Reply:
+        """function, whether its clusters may be larger than portable -> nothing"""
+        identity = fields.u64()
+        self._known(identity)
+        (self._non_portable.add if fields.u64() else self._non_portable.discard)(identity)
+        return Reply()
+
+    def _clusters(self, fields: Fields, thread: int) -> Reply:
+        """function, threads of a block, dynamic shared bytes, grid, cluster (0: the kernel's) -> clusters at one time;
+        without a cluster (all of it, and the grid, 0): the largest"""
+        identity = fields.u64()
+        function, spec = self._known(identity), self._backend.spec
+        threads, shared = fields.u64(), fields.u64()
+        x, y, z, p, q, r = (fields.u64() for _ in range(6))
+        blocks = launch_checks.active_blocks(function, threads, shared, spec)
+        non_portable = identity in self._non_portable
+        if not x:
+            if function.cluster and refuse_cluster(spec, function.cluster, function.cluster, non_portable=non_portable):
+                raise Refused(CudaError.INVALID_CLUSTER_SIZE)
+            return Reply(encode(largest_cluster(spec, blocks, non_portable=non_portable)))
+        cluster = (p, q, r) if p or q or r else function.cluster
+        if cluster is None:
+            raise Refused(CudaError.INVALID_VALUE)
+        if refuse_cluster(spec, (x, y, z), cluster, non_portable=non_portable):
+            raise Refused(CudaError.INVALID_CLUSTER_SIZE)
+        return Reply(encode(active_clusters(spec, blocks, prod(cluster))))
 
     def _set_max_dynamic_shared(self, fields: Fields, thread: int) -> Reply:
         """function, bytes -> nothing"""
@@ -313,6 +354,51 @@ class Session:
             self._shared.findings.append(finding)
         return Reply()
 
+    def _encode_tensor_map(self, fields: Fields, thread: int) -> Reply:
+        """mode (0: tiled, 1: im2col), type, rank, address, interleave, swizzle, promotion, fill, dimensions, strides,
+        steps, then the box, or lower corner, upper corner, channels, pixels -> the map"""
+        is_im2col, kind, rank, address, interleave, swizzle, promotion, fill = (fields.u64() for _ in range(8))
+        count = rank if rank <= tensor_maps.MAX_RANK else 0
+
+        def take(how_many: int) -> tuple[int, ...]:
+            return tuple(fields.u64() for _ in range(max(0, how_many)))
+
+        dims, strides, steps = take(count), take(count - 1), take(count)
+        box = () if is_im2col else take(count)
+        lower, upper = (tuple(map(_signed_32, take(count - 2 if is_im2col else 0))) for _ in range(2))
+        channels, pixels = take(2 if is_im2col else 0) or (0, 0)
+        tensor = TensorMap(
+            kind, address, dims, strides, steps, box, lower, upper, channels, pixels, interleave, swizzle, promotion,
+            fill, is_im2col=bool(is_im2col),
+        )  # fmt: skip
+        found = f"tensorRank = {rank}" if count < rank else tensor_maps.problem(tensor)
+        if found is not None:
+            self._report_tensor_map("cuTensorMapEncodeIm2col" if is_im2col else "cuTensorMapEncodeTiled", found)
+        return Reply(encode(tensor_maps.encode(tensor)))
+
+    def _move_tensor_map(self, fields: Fields, thread: int) -> Reply:
+        """map, address -> the map with this address"""
+        tensor, address = tensor_maps.decode(fields.blob()), fields.u64()
+        if tensor is None:
+            self._report_tensor_map("cuTensorMapReplaceAddress", "the map was not made by cuTensorMapEncode*")
+        moved = replace(tensor, address=address)
+        found = tensor_maps.problem(moved)
+        if found is not None:
+            self._report_tensor_map("cuTensorMapReplaceAddress", found)
+        return Reply(encode(tensor_maps.encode(moved)))
+
+    def _report_tensor_map(self, call: str, problem: str) -> NoReturn:
+        """A call that breaks a rule: told once, and refused."""
+        finding = Finding(
+            "tensor map",
+            Severity.WARNING,
+            f"{call} was refused (CUDA_ERROR_INVALID_VALUE): {problem}",
+            next_step=f"see {tensor_maps.DOCUMENT}; check the result of the call",
+        )
+        if finding not in self._shared.findings:
+            self._shared.findings.append(finding)
+        raise Refused(CudaError.INVALID_VALUE)
+
     # --- inside
     def _report_host_limit(self, size: int, limit: int) -> None:
         finding = Finding(
@@ -352,8 +438,13 @@ class Session:
         self._allocations.clear()
         for program in self._programs.values():
             self._backend.unload(program)
+        self._non_portable.clear()
         for known in (self._programs, self._functions, self._numbers, self._max_dynamic_shared):
             known.clear()
+
+
+def _signed_32(value: int) -> int:
+    return (value & 0xFFFFFFFF) - ((value & 0x80000000) << 1)
 
 
 def read_images(containers: Sequence[bytes], linked: bool, arch: Arch) -> tuple[tuple[ModuleImage, ...], bytes | None]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from lanewise.demangle import demangle
-from lanewise.emulator import cluster_faults, copy_faults, matrix_faults, mbarrier_faults
+from lanewise.emulator import cluster_faults, copy_faults, matrix_faults, mbarrier_faults, tensor_faults
 from lanewise.emulator.compile import KernelInfo
 from lanewise.emulator.launch import Dim, FaultReport, PhaseWait
 from lanewise.emulator.layout import BARRIER_OF_CLUSTER, Fault
@@ -75,6 +75,8 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
         return _mbarrier_deadlock(report, info) if report.phases else _deadlock(report, info)
     if report.code == Fault.MBARRIER:
         return mbarrier_faults.words(report.size, report.addresses[lanes[0]])
+    if report.code == Fault.TENSOR:
+        return tensor_faults.words(report.size, report.addresses[lanes[0]], memory)
     if report.code == Fault.COPY:
         return copy_faults.words(report.size, report.addresses[lanes[0]])
     if report.code == Fault.MATRIX:
@@ -186,7 +188,7 @@ _KINDS = {AccessKind.LOAD: "read", AccessKind.STORE: "write", AccessKind.ATOMIC:
 
 def _what(report: FaultReport, info: KernelInfo) -> str:
     if report.site >= PLACE_BASE:
-        return "operation on an mbarrier"
+        return "asynchronous operation"
     return f"{_KINDS[info.sites[report.site].kind]} of {report.size} byte{'s' if report.size > 1 else ''}"
 
 

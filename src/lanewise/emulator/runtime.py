@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from lanewise.emulator import access, copies, counting, mbarriers, moving, scheduler
+from lanewise.emulator import access, copies, counting, mbarriers, moving, scheduler, tensor_copies, tensor_queue
 from lanewise.emulator.matrix import numbers, products, rounding, rows, warpgroup
 
 _ELEMENTS = ("i8", "i16", "i32", "i64", "i128")
@@ -19,7 +19,14 @@ _PARAMETER = re.compile(r"\s*%[\w.]+$")
 @cache
 def text() -> str:
     """The module's text. `@lw_kernel`, which the scheduler calls, is each kernel's own."""
-    parts = [scheduler.definitions(), access.definitions(), mbarriers.definitions(), copies.definitions()]
+    parts = [
+        scheduler.definitions(),
+        access.definitions(),
+        mbarriers.definitions(),
+        copies.definitions(),
+        tensor_copies.definitions(),
+        tensor_queue.definitions(),
+    ]
     for element in _ELEMENTS:
         parts += [moving.gather(element)[1], moving.scatter(element)[1], moving.slow_ways(element)]
     parts += counting.definitions().values()

@@ -79,12 +79,12 @@ def _check() -> str:
     with c.when(c.test("ne", c.op("and", offset, unit), 0)):
         _fault(c, TensorFault.ALIGNMENT, offset)
     row, rows, pitch = _shape(c)
-    with c.when(c.test("ugt", c.add(offset, c.mul(rows, pitch)), c.field("%a", TensorCopy.LIMIT))):
+    with c.when(c.test("ugt", c.add(offset, c.mul(rows, pitch)), "%limit")):
         _fault(c, TensorFault.SHARED, offset)
     size = c.field("%a", TensorCopy.MAP + Layout.SIZE, "i8")
     c.line(f"ret i64 {c.mul(c.mul(row, size), rows)}")
     return "; Is the copy %a of a box one that can be made? Returns its bytes.\n" + c.text(
-        f"define internal i64 @lw_tensor_check({_HEAD}) noinline nounwind"
+        f"define internal i64 @lw_tensor_check({_HEAD}, i64 %limit) noinline nounwind"
     )
 
 
@@ -238,6 +238,8 @@ def _count_row(c: Code, begin: str, end: str, sectors: str, last: str) -> None:
 
 def _count(c: Code, sectors: str, filled: str) -> None:
     counters = c.pointer(c.at("%a", TensorCopy.COUNTERS))
+    with c.when(c.let(f"icmp eq ptr {counters}, null")):
+        c.line("ret void")
     ideal = c.op("lshr", c.add(filled, 31), 5)
     for counter, value in (
         (SITE_SECTORS, sectors),

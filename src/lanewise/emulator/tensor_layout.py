@@ -66,3 +66,4 @@ class TensorFault:
     GLOBAL = 6
     NO_MAP = 7
     MAP_ALIGNMENT = 8
+    BARRIER = 9

@@ -94,14 +94,11 @@ class TensorMap:
     swizzle: int = 0
     promotion: int = 0
     fill: int = 0
+    is_im2col: bool = False
 
     @property
     def rank(self) -> int:
         return len(self.dims)
-
-    @property
-    def is_im2col(self) -> bool:
-        return not self.box
 
     @property
     def row(self) -> int:
@@ -199,6 +196,7 @@ def decode(data: bytes) -> TensorMap | None:
         swizzle=modes[1],
         promotion=modes[3],
         fill=modes[2],
+        is_im2col=bool(im2col),
     )
 
 
@@ -253,7 +251,7 @@ def _dimensions(tensor: TensorMap) -> str | None:
 
 def _steps(tensor: TensorMap) -> str | None:
     for number, step in enumerate(tensor.steps):
-        if (number or tensor.interleave) and not 1 <= step <= MAX_STEP:
+        if not 1 <= step <= MAX_STEP:
             return f"elementStrides[{number}] = {step}, and a step is 1 to {MAX_STEP}"
     return None
 
@@ -286,12 +284,10 @@ def _row(tensor: TensorMap) -> str | None:
     """The innermost dimension of the box: whole chunks of 16 bytes, within the span of the swizzle."""
     bytes_ = tensor.row * ElementType(tensor.type).size
     what = "channelsPerPixel" if tensor.is_im2col else "boxDim[0]"
-    if tensor.interleave:
-        if tensor.interleave == Interleave.BYTES_32 and tensor.swizzle != Swizzle.SPAN_32:
-            return "interleave of 32 bytes takes the swizzle of 32 bytes only"
-        return None
     if bytes_ % 16:
         return f"{what} x element size = {bytes_} bytes is not a multiple of 16"
+    if tensor.interleave:
+        return None
     span = Swizzle(tensor.swizzle).span
     if span and bytes_ > span:
         return f"{what} x element size = {bytes_} bytes > {span}, the span of the swizzle"

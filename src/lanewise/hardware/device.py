@@ -11,7 +11,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -59,6 +59,7 @@ class Values:
     gpu_direct_rdma: bool
     memory_pool_handle_types: int  # bits of cudaMemAllocationHandleType
     pci_device_id: int  # device in the upper half, vendor in the lower
+    cluster_sms: tuple[int, ...] = ()  # multiprocessors of each group that runs clusters of more than two blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,22 +188,30 @@ def _values(table: Any, sources: dict[str, Origin], where: str) -> tuple[Values,
     if not isinstance(table, dict):
         raise _wrong(where, f"values = {table!r}: a table is wanted")
     kinds = {field.name: str(field.type) for field in fields(Values)}
-    if set(table) != set(kinds):
-        raise _wrong(where, _difference("value", set(kinds), set(table)))
+    optional = {field.name for field in fields(Values) if field.default is not MISSING}
+    if set(table) | optional != set(kinds):
+        raise _wrong(where, _difference("value", set(kinds) - optional, set(table) - optional))
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
     for name, kind in kinds.items():
+        if name not in table:
+            continue
         entry = table[name]
         if not isinstance(entry, list) or len(entry) != 2:
             raise _wrong(where, f"values.{name} = {entry!r}: [value, source] is wanted")
         value, source = entry
+        if source not in sources:
+            raise _wrong(where, f"values.{name}: its source {source!r} is not among sources")
+        if kind.startswith("tuple"):
+            if not isinstance(value, list) or not all(isinstance(item, int) and item > 0 for item in value):
+                raise _wrong(where, f"values.{name} = {value!r}: a list of positive numbers is wanted")
+            values[name], origins[name] = tuple(value), sources[source]
+            continue
         accepted = {"int": (int,), "float": (int, float), "bool": (bool,)}[kind]
         if not isinstance(value, accepted) or (kind != "bool" and isinstance(value, bool)):
             raise _wrong(where, f"values.{name} = {value!r}: {kind} is wanted")
         if kind != "bool" and not (value > 0 or (value == 0 and name == "persisting_l2_bytes")):
             raise _wrong(where, f"values.{name} = {value!r}: it must be positive")
-        if source not in sources:
-            raise _wrong(where, f"values.{name}: its source {source!r} is not among sources")
         values[name], origins[name] = value, sources[source]
     return Values(**values), origins
 

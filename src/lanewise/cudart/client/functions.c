@@ -24,6 +24,23 @@ API cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribut
     } else if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) {
         if (value < -1 || value > 100) error = cudaErrorInvalidValue;
         else kernel->attributes.preferredShmemCarveout = value;
+    } else if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) {
+        Message request = {0};
+        lw_put_u64(&request, kernel->function);
+        lw_put_u64(&request, value != 0);
+        error = lw_call(OP_ALLOW_CLUSTERS, &request, NULL);
+        if (error == cudaSuccess) kernel->attributes.nonPortableClusterSizeAllowed = value;
+    } else if (attribute >= cudaFuncAttributeRequiredClusterWidth &&
+               attribute <= cudaFuncAttributeRequiredClusterDepth) {
+        struct cudaFuncAttributes *a = &kernel->attributes;
+        int *size[] = {&a->requiredClusterWidth, &a->requiredClusterHeight, &a->requiredClusterDepth};
+        if (value < 0 || a->clusterDimMustBeSet) error = cudaErrorInvalidValue;
+        else *size[attribute - cudaFuncAttributeRequiredClusterWidth] = value;
+    } else if (attribute == cudaFuncAttributeClusterSchedulingPolicyPreference) {
+        if (value < 0 || value > (int)cudaClusterSchedulingPolicyLoadBalancing) error = cudaErrorInvalidValue;
+        else kernel->attributes.clusterSchedulingPolicyPreference = value;
+    } else if (attribute == cudaFuncAttributeClusterDimMustBeSet) {
+        error = cudaErrorInvalidValue;
     } else if ((int)attribute < 8 || attribute >= cudaFuncAttributeMax) {
         error = cudaErrorInvalidValue;
     }
@@ -83,6 +100,40 @@ API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *bloc
 API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads,
                                                               size_t shared) {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
+}
+
+/* {function, threads, shared bytes, grid, cluster} -> a number; for the largest cluster, grid and cluster are 0. */
+static cudaError_t clusters(int *number, const void *function, const cudaLaunchConfig_t *config, bool largest) {
+    Kernel *kernel;
+    ENTER();
+    REQUIRE(number && config && config->gridDim.x, cudaErrorInvalidValue);
+    cudaError_t error = lw_kernel(function, &kernel);
+    if (error != cudaSuccess) return lw_return(error);
+    Message request = {0}, reply = {0};
+    Reader reader;
+    dim3 block = config->blockDim, grid = config->gridDim, cluster = lw_cluster_of(kernel, config);
+    if (largest) grid = cluster = (dim3){0, 0, 0};
+    lw_put_u64(&request, kernel->function);
+    lw_put_u64(&request, (uint64_t)block.x * block.y * block.z);
+    lw_put_u64(&request, config->dynamicSmemBytes);
+    const dim3 *sizes[] = {&grid, &cluster};
+    for (int i = 0; i < 2; i++) {
+        lw_put_u64(&request, sizes[i]->x);
+        lw_put_u64(&request, sizes[i]->y);
+        lw_put_u64(&request, sizes[i]->z);
+    }
+    error = lw_call_reader(OP_CLUSTERS, &request, &reply, &reader);
+    if (error == cudaSuccess) *number = (int)lw_get_u64(&reader);
+    lw_release(&reply);
+    return lw_return(error);
+}
+
+API cudaError_t cudaOccupancyMaxActiveClusters(int *number, const void *function, const cudaLaunchConfig_t *config) {
+    return clusters(number, function, config, false);
+}
+
+API cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *function, const cudaLaunchConfig_t *config) {
+    return clusters(size, function, config, true);
 }
 
 API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function, int blocks,

@@ -130,6 +130,8 @@ typedef struct Symbol {
 } Symbol;
 
 cudaError_t lw_kernel(const void *function, Kernel **kernel);   /* by stub or handle; resolved with the server */
+/* The cluster that a launch names, or that was set on the kernel; zeros where neither. */
+dim3 lw_cluster_of(const Kernel *kernel, const cudaLaunchConfig_t *config);
 cudaError_t lw_symbol(const void *symbol, uint64_t *address, size_t *size);
 void lw_forget_modules(void); /* after a reset: everything is looked up anew */
 

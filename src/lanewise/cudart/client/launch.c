@@ -93,6 +93,20 @@ cudaError_t lw_do_kernel(const Work *work, cudaStream_t stream) {
     return error;
 }
 
+dim3 lw_cluster_of(const Kernel *kernel, const cudaLaunchConfig_t *config) {
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const cudaLaunchAttribute *a = &config->attrs[i];
+        if (a->id == cudaLaunchAttributeClusterDimension)
+            return (dim3){a->val.clusterDim.x, a->val.clusterDim.y, a->val.clusterDim.z};
+    }
+    const struct cudaFuncAttributes *f = &kernel->attributes;
+    if (!f->requiredClusterWidth) return (dim3){0, 0, 0};
+    dim3 set = {f->requiredClusterWidth, f->requiredClusterHeight, f->requiredClusterDepth};
+    if (!set.y) set.y = 1;
+    if (!set.z) set.z = 1;
+    return set;
+}
+
 static cudaError_t launch(const void *function, const Shape *shape, cudaStream_t stream, void **args) {
     Work work;
     ENTER_STREAM(stream);
@@ -127,10 +141,13 @@ API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void
     for (unsigned i = 0; i < config->numAttrs; i++) {
         const cudaLaunchAttribute *a = &config->attrs[i];
         if (a->id == cudaLaunchAttributeCooperative) shape.cooperative = a->val.cooperative;
-        if (a->id == cudaLaunchAttributeClusterDimension)
-            shape.cluster = (dim3){a->val.clusterDim.x, a->val.clusterDim.y, a->val.clusterDim.z};
         /* The others (priority, memory synchronisation domains, carveout, ...) do not change what a kernel computes. */
     }
+    Kernel *kernel;
+    ENTER();
+    cudaError_t error = lw_kernel(function, &kernel);
+    if (error != cudaSuccess) return lw_return(error);
+    shape.cluster = lw_cluster_of(kernel, config);
     return launch(function, &shape, config->stream, args);
 }
 SECOND_NAME(cudaLaunchKernelExC, _ptsz)

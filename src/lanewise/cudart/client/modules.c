@@ -157,6 +157,10 @@ static cudaError_t resolve_kernel(Kernel *kernel) {
             kernel->params[i].size = lw_get_u64(&reader);
             kernel->params_size = kernel->params[i].offset + kernel->params[i].size;
         }
+        a->requiredClusterWidth = (int)lw_get_u64(&reader);
+        a->requiredClusterHeight = (int)lw_get_u64(&reader);
+        a->requiredClusterDepth = (int)lw_get_u64(&reader);
+        a->clusterDimMustBeSet = a->requiredClusterWidth > 0;
         if (reader.failed) error = cudaErrorUnknown;
         else kernel->function = function;
     }

@@ -1,4 +1,4 @@
-/* The rest: profiler switches, driver entry points, and calls that this version knows but does not support. */
+/* The rest: profiler switches, and calls that this version knows but does not support. */
 #include "lanewise.h"
 
 #include <pthread.h>
@@ -8,26 +8,6 @@
 
 API cudaError_t cudaProfilerStart(void) { return lw_enter(); }
 API cudaError_t cudaProfilerStop(void) { return lw_enter(); }
-
-/* There is no driver, so it has no functions. */
-API cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
-                                        enum cudaDriverEntryPointQueryResult *status) {
-    (void)flags;
-    ENTER();
-    REQUIRE(symbol && function, cudaErrorInvalidValue);
-    *function = NULL;
-    if (status) *status = cudaDriverEntryPointSymbolNotFound;
-    return cudaSuccess;
-}
-SECOND_NAME(cudaGetDriverEntryPoint, _ptsz)
-
-API cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
-                                                 unsigned long long flags,
-                                                 enum cudaDriverEntryPointQueryResult *status) {
-    (void)version;
-    return cudaGetDriverEntryPoint(symbol, function, flags, status);
-}
-SECOND_NAME(cudaGetDriverEntryPointByVersion, _ptsz)
 
 /* Every stub ends here: the emulator's process puts the name into the report. */
 int lw_unsupported(const char *name) {

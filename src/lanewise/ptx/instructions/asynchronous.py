@@ -11,6 +11,7 @@ _bulk = partial(_entry, reason="bulk and tensor copies are not run yet")
 _map = partial(_entry, reason="tensor maps are not run yet")
 
 _REDUCE = "and|or|xor|add|inc|dec|min|max"
+_SM_100 = "gathers, scatters and im2col::w (sm_100) are not run yet"
 _LOAD_MODE = "tile|tile::gather4|im2col|im2col::w|im2col::w::128?"
 
 SPECS: tuple[InstructionSpec, ...] = (
@@ -51,27 +52,48 @@ SPECS: tuple[InstructionSpec, ...] = (
         "global shared::cta bulk_group HINT? add noftz HALF : [] [] u32 b64?",
     ),
     _bulk("cp.async.bulk.prefetch", "9.7.9.25.4.3", "Prefetch a block of bytes", None, "L2 global HINT? : [] u32 b64?"),
-    _bulk(
+    _entry(
         "cp.async.bulk.tensor",
         "9.7.9.25.5.2",
         "Copy a box of a tensor",
+        "tensor.copy",
+        "DIM shared::cta|shared::cluster global tile? TX HINT? : [] [] [] POLICY",
+        "DIM shared::cluster global tile? TX multicast::cluster HINT? : [] [] [] u16 POLICY",
+        "DIM shared::cta|shared::cluster global im2col TX HINT? : [] [] [] {u16} POLICY",
+        "DIM shared::cluster global im2col TX multicast::cluster HINT? : [] [] [] {u16} u16 POLICY",
+        "DIM global shared::cta tile|im2col_no_offs? bulk_group HINT? : [] [] POLICY",
+    ),
+    _entry(
+        "cp.async.bulk.tensor",
+        "9.7.9.25.5.2",
+        "Copy rows of a tensor, or a box for two blocks",
         None,
         f"DIM shared::cta|shared::cluster global {_LOAD_MODE} TX multicast::cluster? GROUP? HINT? : [] [] [] ...",
-        "DIM global shared::cta tile|tile::scatter4|im2col_no_offs? bulk_group HINT? : [] [] b64?",
+        "DIM global shared::cta tile::scatter4 bulk_group HINT? : [] [] b64?",
+        reason=_SM_100,
     ),
-    _bulk(
+    _entry(
         "cp.reduce.async.bulk.tensor",
         "9.7.9.25.5.3",
         "Reduce a box of a tensor",
-        None,
-        f"DIM global shared::cta {_REDUCE} tile|im2col_no_offs? bulk_group HINT? : [] [] b64?",
+        "tensor.reduce",
+        f"DIM global shared::cta {_REDUCE} tile|im2col_no_offs? bulk_group HINT? : [] [] POLICY",
     ),
-    _bulk(
+    _entry(
         "cp.async.bulk.prefetch.tensor",
         "9.7.9.25.5.4",
         "Prefetch a box of a tensor",
+        "tensor.prefetch",
+        "DIM L2 global tile? HINT? : [] POLICY",
+        "DIM L2 global im2col HINT? : [] {u16} POLICY",
+    ),
+    _entry(
+        "cp.async.bulk.prefetch.tensor",
+        "9.7.9.25.5.4",
+        "Prefetch rows of a tensor",
         None,
         f"DIM L2 global {_LOAD_MODE} HINT? : [] ...",
+        reason=_SM_100,
     ),
     _bulk("cp.async.bulk.commit_group", "9.7.9.25.6.1", "Close a group of bulk copies", None, ":"),
     _bulk("cp.async.bulk.wait_group", "9.7.9.25.6.2", "Wait for groups of bulk copies", None, "read? : u32"),
