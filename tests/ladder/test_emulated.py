@@ -17,10 +17,6 @@ each_rung = pytest.mark.parametrize(
 
 #: Rungs whose instructions the emulator may not run yet: bulk copies, wgmma.
 ASYNCHRONOUS = {
-    "scan/bulk_copy",
-    "softmax/bulk_copy",
-    "layernorm/bulk_copy",
-    "gemm/async_copy",
     "gemm/mma_sync",
     "gemm/wgmma",
     "gemm/specialised",

@@ -119,7 +119,7 @@ def write(spec: InstructionSpec, form: Form, choose: random.Random) -> str | Non
         operands = [{"%r0": "1", "%r1": "64", "%r2": "64"}.get(text, text) for text in operands]
         if "red" in spec.opcode:
             operands = [register("pred" if "pred" in modifiers else "u32", 5), "1", *operands[2:]]
-    if spec.lowering and spec.lowering.startswith("asynchronous."):
+    if spec.lowering in ("asynchronous.copy", "asynchronous.wait", "bulk.wait"):
         operands = [{"%r0": "3", "%r2": "16"}.get(text, text) for text in operands]
     return f"{'.'.join([spec.word, *modifiers])} {', '.join(operands)};"
 

@@ -115,11 +115,20 @@ count:
   call void @lw_note_pattern(ptr %c, <32 x i64> %a, i32 %readm, i32 %size)
   ret void
 }}
-; A new block: nothing is on its way.
+; A warp begins: nothing of it is on its way, and (the first warp) nothing of the block.
 define internal void @lw_async_begin(ptr %x) noinline nounwind {{
+entry:
   %qp = getelementptr i8, ptr %x, i64 {Warp.QUEUE}
   %q = load ptr, ptr %qp
   call void @llvm.memset.p0.i64(ptr %q, i8 0, i64 {AsyncQueue.ENTRIES}, i1 false)
+  %ip = getelementptr i8, ptr %x, i64 {Warp.INDEX}
+  %index = load i32, ptr %ip
+  %first = icmp eq i32 %index, 0
+  br i1 %first, label %block, label %out
+block:
+  call void @lw_bulk_begin(ptr %x)
+  br label %out
+out:
   ret void
 }}
 define internal ptr @lw_async_entry(ptr %q, i64 %i) nounwind {{
@@ -365,13 +374,17 @@ done:
   %others = icmp ult i64 %k1, %nw
   br i1 %others, label %warp, label %out
 out:
-  br i1 %any1, label %landed, label %back
+  %bulk = call i1 @lw_bulk_pump(ptr %x, ptr %w, ptr %blk, ptr %word)
+  %either = or i1 %any1, %bulk
+  br i1 %either, label %landed, label %back
 landed:
-  %idlep = getelementptr i8, ptr %blk, i64 {Block.IDLE}
+  %clp = getelementptr i8, ptr %blk, i64 {Block.CLUSTER}
+  %cl = load ptr, ptr %clp
+  %idlep = getelementptr i8, ptr %cl, i64 {Block.IDLE}
   store i64 0, ptr %idlep
   br label %back
 back:
-  ret i1 %any1
+  ret i1 %either
 }}
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)

@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 from lanewise.demangle import demangle
 from lanewise.emulator import cluster_faults, copy_faults, matrix_faults, mbarrier_faults, tensor_faults
+from lanewise.emulator.bulk_issue import UNIT
 from lanewise.emulator.compile import KernelInfo
 from lanewise.emulator.launch import Dim, FaultReport, PhaseWait
 from lanewise.emulator.layout import BARRIER_OF_CLUSTER, Fault
@@ -78,6 +79,8 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
     if report.code == Fault.TENSOR:
         return tensor_faults.words(report.size, report.addresses[lanes[0]], memory)
     if report.code == Fault.COPY:
+        if (what := copy_faults.beyond_global(report.size)) is not None:
+            return _global(replace(report, size=UNIT), lanes, what, memory, report.addresses[lanes[0]])
         return copy_faults.words(report.size, report.addresses[lanes[0]])
     if report.code == Fault.MATRIX:
         return matrix_faults.words(report.size, report.addresses[lanes[0]])

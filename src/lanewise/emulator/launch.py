@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lanewise.emulator.compile import CompiledKernel
-from lanewise.emulator.layout import FUEL, Abort, AsyncQueue, Block, Launch, Request, Status, Warp, Worker
+from lanewise.emulator.layout import FUEL, Abort, AsyncQueue, Block, BulkQueue, Launch, Request, Status, Warp, Worker
 from lanewise.emulator.layout import Service as ServiceCode
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.pool import Task
@@ -168,7 +168,7 @@ class WorkerMemory:
         stack = info.stack_bytes
         sizes = [self.shared_size * slots, self.local_size * warps * slots, STACK_GUARD + stack * warps * slots]
         if info.copies:
-            sizes.append(AsyncQueue.SIZE * warps * slots)
+            sizes += [AsyncQueue.SIZE * warps * slots, BulkQueue.SIZE * slots]
         self.spaces = [_reserve(max(mmap.PAGESIZE, n)) for n in sizes]
         shared_base, local_base, stack_base, *queues = (address for _, address in self.spaces)
         stack_base += STACK_GUARD
@@ -196,6 +196,7 @@ class WorkerMemory:
         _column(contexts, Warp.STACK_TOP, np.uint64)[:] = stack_base + (place + 1) * stack - 128
         if queues:
             _column(contexts, Warp.QUEUE, np.uint64)[:] = queues[0] + place * AsyncQueue.SIZE
+            _column(rows, Block.BULK, np.uint64)[:] = queues[1] + slot * BulkQueue.SIZE
         _column(contexts, Warp.TIDS, np.uint64)[:] = launch.get(Launch.TIDS_TABLE) + number * 384
 
     def current(self) -> tuple[Fields, Fields]:

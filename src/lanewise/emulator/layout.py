@@ -57,6 +57,7 @@ class Block:
     RANK = 56  # i64: rank in the cluster
     STILL = 64  # i64, of the cluster's first block: visits in a row in which no warp of the cluster ran
     NOTES = 72  # ptr: an instrument's own
+    BULK = 80  # ptr: BulkQueue; null in kernels that copy nothing asynchronously
     BARRIERS = 128  # 16 x {i32 arrived threads, i32 expected threads (0: all), i32 sum, i32 and, i32 or, i32 pad...}
     BARRIER_SIZE = 32
     WARP_CONTEXTS = BARRIERS + 16 * BARRIER_SIZE
@@ -177,6 +178,41 @@ class AsyncQueue:
     SIZE = ENTRIES + CAPACITY * AsyncEntry.SIZE
 
 
+class BulkCopy:
+    """What a bulk copy or reduction has to do: the payload of its entry."""
+
+    TO = 0  # ptr
+    FROM = 8  # ptr
+    BYTES = 16  # i64
+    MASK = 24  # i16: of .cp_mask
+
+
+class BulkEntry:
+    """One bulk copy of a lane that has not landed."""
+
+    LIVE = 0  # i32: 0 once it has
+    PLACE = 4  # i32: of the instruction, for messages
+    MOVE = 8  # ptr: what to call when it lands
+    WORD = 16  # ptr: the mbarrier to tell; null: of a group
+    BYTES = 24  # i64: those it is told
+    LANE = 32  # i32: the bit of the lane
+    GROUP = 36  # i32: groups of bulk copies that the lane had committed before
+    WARP = 40  # ptr: the Warp that copies
+    PAYLOAD = 64
+    PAYLOAD_BYTES = 256
+    SIZE = PAYLOAD + PAYLOAD_BYTES
+
+
+class BulkQueue:
+    """Bulk copies of one block: a ring of entries, numbered from the start of the block."""
+
+    HEAD = 0  # i64: number of the first entry
+    TAIL = 8  # i64: number of the next one
+    ENTRIES = 64
+    CAPACITY = 1024
+    SIZE = ENTRIES + CAPACITY * BulkEntry.SIZE
+
+
 class Status:
     """States of a warp."""
 
@@ -241,9 +277,16 @@ class Fault:
 
 
 class CopyFault:
-    """What is wrong with an asynchronous copy."""
+    """What is wrong with an asynchronous copy; of bulk copies, their size stands above the lowest 8 bits."""
 
     SOURCE_SIZE = 1
+    BULK_SIZE = 2
+    BULK_GLOBAL_ALIGNMENT = 3
+    BULK_SHARED_ALIGNMENT = 4
+    BULK_GLOBAL_BOUNDS = 5
+    BULK_SHARED_BOUNDS = 6
+    BULK_RANK = 7
+    BULK_EXITED = 8
 
 
 class MatrixFault:

@@ -8,7 +8,18 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from lanewise.emulator import access, copies, counting, mbarriers, moving, scheduler, tensor_copies, tensor_queue
+from lanewise.emulator import (
+    access,
+    bulk,
+    bulk_issue,
+    copies,
+    counting,
+    mbarriers,
+    moving,
+    scheduler,
+    tensor_copies,
+    tensor_queue,
+)
 from lanewise.emulator.matrix import numbers, products, rounding, rows, warpgroup
 
 _ELEMENTS = ("i8", "i16", "i32", "i64", "i128")
@@ -24,6 +35,8 @@ def text() -> str:
         access.definitions(),
         mbarriers.definitions(),
         copies.definitions(),
+        bulk.definitions(),
+        bulk_issue.definitions(),
         tensor_copies.definitions(),
         tensor_queue.definitions(),
     ]

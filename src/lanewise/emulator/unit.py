@@ -151,6 +151,7 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
   %mask = load i32, ptr %mp
 {"  call void @lw_async_begin(ptr %x)" if self.copies else ""}
   %r = call i32 @{kernel}(ptr %x, ptr %w, ptr %cnt, ptr %cache, ptr %shared, ptr %params, i32 %mask, i32 0)
+{"  call void @lw_bulk_wait(ptr %x, ptr %w, i32 -1, i32 0, i1 true)" if self.copies else ""}
   ret void
 }}
 """

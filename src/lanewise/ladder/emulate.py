@@ -99,7 +99,7 @@ def _start(buffer: PlannedBuffer, inputs: Mapping[str, Array]) -> bytes:
 
 
 def counted(record: LaunchRecord) -> dict[str, int]:
-    """The metrics of one launch."""
+    """The metrics of one launch. What the bulk copy engine moves is no request of a warp."""
     counts: Counter[str] = Counter()
     for access in record.accesses:
         name = f"{MACHINE if access.basis == 'sass' else ''}{access.space}_{access.kind}"
@@ -108,6 +108,8 @@ def counted(record: LaunchRecord) -> dict[str, int]:
             ("sectors", access.sectors),
             ("wavefronts", access.wavefronts),
         ):
+            if what == "requests" and "bulk" in access.opcode.split("."):
+                continue
             if f"{name}_{what}" in METRICS and value is not None:
                 counts[f"{name}_{what}"] += value
     counts["launches"] = 1

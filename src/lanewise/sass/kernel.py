@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lanewise.emulator.lowering import bulk
 from lanewise.emulator.lowering.asynchronous import copy_bytes
 from lanewise.emulator.lowering.memory import space_of, vector_length
 from lanewise.emulator.machine import CountingPlan, CountRule, Recount
@@ -128,6 +129,8 @@ def ptx_access(instruction: Instruction) -> PtxAccess | None:
     copy it is the load: the store to shared memory goes with it."""
     if instruction.opcode == "cp" and instruction.has("ca", "cg"):
         return PtxAccess(Space.GLOBAL, AccessKind.LOAD, 8 * copy_bytes(instruction))
+    if instruction.opcode == "cp" and instruction.has("bulk") and not instruction.has("tensor"):
+        return _bulk_access(instruction)
     kind = _KINDS.get(instruction.opcode)
     if kind is None or not instruction.types:
         return None
@@ -137,6 +140,16 @@ def ptx_access(instruction: Instruction) -> PtxAccess | None:
     if instruction.opcode in ("ldmatrix", "stmatrix"):
         return PtxAccess(Space.SHARED, kind, _ROW_BITS)
     return PtxAccess(space, kind, TYPE_BITS[instruction.type] * vector_length(instruction))
+
+
+def _bulk_access(instruction: Instruction) -> PtxAccess | None:
+    """What a bulk copy or reduction accesses; None for those that close groups and wait, and for hints."""
+    if instruction.has("commit_group", "wait_group", "prefetch"):
+        return None
+    to, source = bulk.directions(instruction)
+    if to == Space.GLOBAL:
+        return PtxAccess(to, AccessKind.ATOMIC if instruction.has("reduce") else AccessKind.STORE, bulk.WIDTH_BITS)
+    return PtxAccess(source, AccessKind.LOAD, bulk.WIDTH_BITS)
 
 
 def _access(instruction: SassInstruction, block: int, known: Mapping[Line, tuple[int, PtxAccess]]) -> MachineAccess:

@@ -53,6 +53,15 @@ _MEMORY: dict[str, tuple[Space, AccessKind]] = {
     "ULDC": (Space.CONST, AccessKind.LOAD),
 }
 
+# Bulk copies name what they write and what they read; those between blocks of a cluster read the own shared memory.
+_BULK: dict[tuple[str, ...], tuple[Space, AccessKind]] = {
+    ("UBLKCP", "S", "G"): (Space.GLOBAL, AccessKind.LOAD),
+    ("UBLKCP", "G", "S"): (Space.GLOBAL, AccessKind.STORE),
+    ("UBLKCP", "S", "S"): (Space.SHARED, AccessKind.LOAD),
+    ("UBLKRED", "G", "S"): (Space.GLOBAL, AccessKind.ATOMIC),
+    ("UBLKRED", "S", "S"): (Space.SHARED, AccessKind.LOAD),
+}
+
 _FLOW: dict[str, Flow] = {
     "BRA": Flow.BRANCH,
     "JMP": Flow.BRANCH,
@@ -80,12 +89,14 @@ def name_of(opcode: str) -> str:
 
 def memory(opcode: str) -> tuple[Space, AccessKind] | None:
     """State space and kind of a memory instruction; None for every other, and for loads of constants by name."""
-    return _MEMORY.get(name_of(opcode))
+    return _MEMORY.get(name_of(opcode)) or _BULK.get(tuple(opcode.split(".")[:3]))
 
 
 def width_bits(opcode: str) -> int:
     """Bits that one lane accesses; 0 for what is not a memory instruction."""
     name, *modifiers = opcode.split(".")
+    if name in ("UBLKCP", "UBLKRED"):
+        return 128  # they move units of 16 bytes
     if name not in _MEMORY:
         return 0
     if name in ("LDSM", "STSM"):
@@ -107,7 +118,7 @@ def weight(opcode: str) -> int:
     """How surely an unpredicated instruction runs as often as its PTX line: STRONG for memory, barriers and shuffles,
     1 for the rest, which the compiler moves freely."""
     name = name_of(opcode)
-    found = _MEMORY.get(name)
+    found = memory(opcode)
     if (found is not None and found[0] != Space.CONST) or name in _BARRIERS or name in _SHUFFLES:
         return STRONG
     return 1

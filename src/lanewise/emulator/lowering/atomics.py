@@ -11,30 +11,14 @@ from typing import TYPE_CHECKING
 from lanewise.emulator import quantity as q
 from lanewise.emulator.lowering import events, memory
 from lanewise.emulator.lowering.recount import recount
+from lanewise.emulator.updates import INTEGER, one_update
 from lanewise.ptx.syntax import TYPE_BITS, Address, Instruction, Operand
 from lanewise.records import AccessKind, Space
 
 if TYPE_CHECKING:
     from lanewise.emulator.translate import FunctionTranslator
 
-_INTEGER = {
-    "add": "add",
-    "and": "and",
-    "or": "or",
-    "xor": "xor",
-    "exch": "xchg",
-    "inc": "uinc_wrap",
-    "dec": "udec_wrap",
-}
-_FLOATS = {
-    "f32": "float",
-    "f64": "double",
-    "f16": "half",
-    "bf16": "bfloat",
-    "f16x2": "<2 x half>",
-    "bf16x2": "<2 x bfloat>",
-}
-OPERATIONS = frozenset((*_INTEGER, "min", "max", "cas"))
+OPERATIONS = frozenset((*INTEGER, "min", "max", "cas"))
 
 
 def operation_of(ins: Instruction) -> str:
@@ -115,78 +99,6 @@ def _touch(
     return t.out.let(f"call <32 x i64> @lw_touch_global({head}, ptr {cache}, <32 x i64> {vector}, {tail})")
 
 
-def _combine(operation: str, ptx_type: str, element: str) -> str:
-    """LLVM lines that compute `%new` from `%old`, `%b` and `%c` (texts of the element type)."""
-    if operation == "cas":
-        return f"  %same = icmp eq {element} %old, %b\n  %new = select i1 %same, {element} %c, {element} %old\n"
-    if operation == "exch":
-        return f"  %new = add {element} %b, 0\n"
-    if operation == "add" and ptx_type in _FLOATS:
-        kind = _FLOATS[ptx_type]
-        return (
-            f"  %fo = bitcast {element} %old to {kind}\n  %fb = bitcast {element} %b to {kind}\n"
-            f"  %fn = fadd {kind} %fo, %fb\n  %new = bitcast {kind} %fn to {element}\n"
-        )
-    if operation in ("min", "max") and ptx_type in _FLOATS:
-        kind = _FLOATS[ptx_type]
-        test = "olt" if operation == "min" else "ogt"
-        select = "i1" if not kind.startswith("<") else "<2 x i1>"
-        return (
-            f"  %fo = bitcast {element} %old to {kind}\n  %fb = bitcast {element} %b to {kind}\n"
-            f"  %better = fcmp {test} {kind} %fb, %fo\n  %nan = fcmp uno {kind} %fo, %fo\n"
-            f"  %take = or {select} %better, %nan\n"
-            f"  %fn = select {select} %take, {kind} %fb, {kind} %fo\n  %new = bitcast {kind} %fn to {element}\n"
-        )
-    if operation in ("min", "max"):
-        sign = "s" if ptx_type.startswith("s") else "u"
-        test = f"{sign}{'lt' if operation == 'min' else 'gt'}"
-        return f"  %better = icmp {test} {element} %b, %old\n  %new = select i1 %better, {element} %b, {element} %old\n"
-    if operation == "inc":
-        return (
-            f"  %wraps = icmp uge {element} %old, %b\n  %more = add {element} %old, 1\n"
-            f"  %new = select i1 %wraps, {element} 0, {element} %more\n"
-        )
-    if operation == "dec":
-        return (
-            f"  %zero = icmp eq {element} %old, 0\n  %over = icmp ugt {element} %old, %b\n  %reset = or i1 %zero, %over\n"
-            f"  %down = sub {element} %old, 1\n  %new = select i1 %reset, {element} %b, {element} %down\n"
-        )
-    return f"  %new = {_INTEGER[operation]} {element} %old, %b\n"
-
-
-def _one(operation: str, ptx_type: str, element: str, shared: bool) -> str:
-    """LLVM lines of one lane: `%old` from `%p`. May open blocks; ends in block `%stored`."""
-    align = int(element[1:]) // 8
-    if shared:
-        return (
-            f"  %old = load {element}, ptr %p, align {align}\n{_combine(operation, ptx_type, element)}"
-            f"  store {element} %new, ptr %p, align {align}\n  br label %stored\n"
-        )
-    if operation == "cas":
-        return (
-            f"  %pair = cmpxchg ptr %p, {element} %b, {element} %c seq_cst seq_cst, align {align}\n"
-            f"  %old = extractvalue {{ {element}, i1 }} %pair, 0\n  br label %stored\n"
-        )
-    simple = None
-    if operation in _INTEGER and ptx_type not in _FLOATS:
-        simple = _INTEGER[operation]
-    elif operation in ("min", "max") and ptx_type not in _FLOATS:
-        simple = f"{'' if ptx_type.startswith('s') else 'u'}{operation}"
-    if operation == "exch":
-        simple = "xchg"
-    if simple is not None:
-        return f"  %old = atomicrmw {simple} ptr %p, {element} %b seq_cst, align {align}\n  br label %stored\n"
-    return f"""  %first = load atomic {element}, ptr %p monotonic, align {align}
-  br label %try
-try:
-  %old = phi {element} [ %first, %lane ], [ %seen, %try ]
-{_combine(operation, ptx_type, element)}  %pair = cmpxchg ptr %p, {element} %old, {element} %new seq_cst seq_cst, align {align}
-  %seen = extractvalue {{ {element}, i1 }} %pair, 0
-  %done = extractvalue {{ {element}, i1 }} %pair, 1
-  br i1 %done, label %stored, label %try
-"""
-
-
 def _helper(name: str, operation: str, ptx_type: str, element: str, shared: bool) -> str:
     """A function over the lanes of a mask; returns the old values."""
     vector = f"<32 x {element}>"
@@ -216,7 +128,7 @@ lane:
   %b = load {element}, ptr %bp
   %cp = getelementptr {element}, ptr %cs, i64 %i64
   %c = load {element}, ptr %cp
-{_one(operation, ptx_type, element, shared)}stored:
+{one_update(operation, ptx_type, element, shared)}stored:
   %op = getelementptr {element}, ptr %os, i64 %i64
   store {element} %old, ptr %op
   %less = sub i32 %rest, 1

@@ -33,25 +33,53 @@ SPECS: tuple[InstructionSpec, ...] = (
         "asynchronous.arrive",
         "noinc? shared|shared::cta? b64 : []",
     ),
-    _bulk(
+    _entry(
         "cp.async.bulk",
         "9.7.9.25.4.1",
         "Copy a block of bytes",
-        None,
-        "shared::cta|shared::cluster global TX multicast::cluster? ignore_oob? HINT? : [] [] u32 [] ...",
+        "bulk.copy",
+        "shared::cta|shared::cluster global TX HINT? : [] [] u32 [] POLICY",
+        "shared::cluster global TX multicast::cluster HINT? : [] [] u32 [] b16 POLICY",
         "shared::cluster shared::cta TX : [] [] u32 []",
-        "global shared::cta bulk_group HINT? cp_mask? : [] [] u32 b64? b64?",
+        "global shared::cta bulk_group HINT? : [] [] u32 POLICY",
+        "global shared::cta bulk_group cp_mask : [] [] u32 b16",
+        "global shared::cta bulk_group HINT cp_mask : [] [] u32 b64 b16",
     ),
     _bulk(
+        "cp.async.bulk",
+        "9.7.9.25.4.1",
+        "Copy a block of bytes, but for some at its ends",
+        None,
+        "shared::cta|shared::cluster global TX ignore_oob HINT? : [] [] u32 u32 u32 [] POLICY",
+        reason="copies that leave out bytes at their ends are not run yet",
+    ),
+    _entry(
         "cp.reduce.async.bulk",
         "9.7.9.25.4.2",
         "Reduce a block of values",
-        None,
-        f"shared::cluster shared::cta TX {_REDUCE} b32|u32|s32|b64|u64 : [] [] u32 []",
-        f"global shared::cta bulk_group HINT? {_REDUCE} HALF|b32|u32|s32|b64|u64|s64|f32|f64 : [] [] u32 b64?",
-        "global shared::cta bulk_group HINT? add noftz HALF : [] [] u32 b64?",
+        "bulk.reduce",
+        *(
+            f"shared::cluster shared::cta TX {reduction} : [] [] u32 []"
+            for reduction in ("and|or|xor b32", "add|min|max u32|s32", "inc|dec u32", "add u64")
+        ),
+        *(
+            f"global shared::cta bulk_group HINT? {reduction} : [] [] u32 POLICY"
+            for reduction in (
+                "and|or|xor b32|b64",
+                "add u32|s32|u64|f32|f64",
+                "min|max u32|s32|u64|s64|f16|bf16",
+                "inc|dec u32",
+                "add noftz f16|bf16",
+            )
+        ),
     ),
-    _bulk("cp.async.bulk.prefetch", "9.7.9.25.4.3", "Prefetch a block of bytes", None, "L2 global HINT? : [] u32 b64?"),
+    _entry(
+        "cp.async.bulk.prefetch",
+        "9.7.9.25.4.3",
+        "Prefetch a block of bytes",
+        "bulk.prefetch",
+        "L2 global HINT? : [] u32 POLICY",
+    ),
     _entry(
         "cp.async.bulk.tensor",
         "9.7.9.25.5.2",
@@ -95,8 +123,8 @@ SPECS: tuple[InstructionSpec, ...] = (
         f"DIM L2 global {_LOAD_MODE} HINT? : [] ...",
         reason=_SM_100,
     ),
-    _bulk("cp.async.bulk.commit_group", "9.7.9.25.6.1", "Close a group of bulk copies", None, ":"),
-    _bulk("cp.async.bulk.wait_group", "9.7.9.25.6.2", "Wait for groups of bulk copies", None, "read? : u32"),
+    _entry("cp.async.bulk.commit_group", "9.7.9.25.6.1", "Close a group of bulk copies", "bulk.commit", ":"),
+    _entry("cp.async.bulk.wait_group", "9.7.9.25.6.2", "Wait for groups of bulk copies", "bulk.wait", "read? : u32"),
     _bulk(
         "multimem.cp.async.bulk",
         "9.7.9.26",
