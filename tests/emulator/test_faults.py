@@ -143,7 +143,7 @@ def test_everything_unsupported_is_named_at_once() -> None:
  mov.u32 %r1, 5;
  tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f5}];
  mov.u32 %r2, %envreg3;
- wgmma.fence.sync.aligned;
+ tcgen05.fence::before_thread_sync;
  bogus.u32 %r1, %r2;
  ret;
 }"""
@@ -152,7 +152,7 @@ def test_everything_unsupported_is_named_at_once() -> None:
     assert [(item.what, item.ptx_line) for item in caught.value.items] == [
         ("tex.1d.v4.f32.f32", 8),
         ("mov.u32", 9),
-        ("wgmma.fence.sync.aligned", 10),
+        ("tcgen05.fence::before_thread_sync", 10),
         ("bogus.u32", 11),
     ]
     assert all(item.reason for item in caught.value.items)

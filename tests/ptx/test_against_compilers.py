@@ -149,7 +149,7 @@ def test_ptxas_accepts_the_forms_of_the_table(tmp_path: Path, monkeypatch: pytes
     choose = random.Random(1)
     drawn: dict[str, None] = {}
     for spec in TABLE:
-        if spec.lowering is None or spec.opcode in SPECIAL or spec.word == "wgmma":
+        if spec.lowering is None or spec.opcode in SPECIAL or spec.word == "wgmma" or "tensor" in spec.opcode:
             continue
         for form in spec.forms:
             for _ in range(6):
