@@ -92,32 +92,44 @@ def matrix(kind: str, registers: Raw, places: tuple[npt.NDArray[np.int64], npt.N
     return result
 
 
-def _power(values: Array, least: int) -> Array:
+LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14, "f32": -126}
+
+
+def _power(values: Array, kind: str) -> Array:
     """2^exponent, as tensor cores align by it; next to nothing for zeros."""
     exponent = np.frexp(np.abs(values))[1] - 1
-    power = np.ldexp(1.0, np.maximum(exponent, least))
+    power = np.ldexp(1.0, np.maximum(exponent, LEAST[kind]))
     return np.where(values == 0, 2.0**-300, np.where(np.isfinite(values), power, np.inf))
 
 
-LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14}
-GROUPS = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32}
-
-
-def fused(a: Array, b: Array, c: Array, kinds: tuple[str, str, str], bias: int = 25) -> Array:
-    """a (..., m, k) times b (..., k, n) plus c as tensor cores of an H200 sum it; `kinds` are those of a, b and d."""
+def fused(a: Array, b: Array, c: Array, kinds: tuple[str, str, str], group: int = 0) -> Array:
+    """a (..., m, k) times b (..., k, n) plus c as tensor cores of an H200 sum it: `group` products at once, or all.
+    `kinds` are those of a, b, and of c and d."""
     kind_a, kind_b, kind_d = kinds
-    rounded = to_f16 if kind_d == "f16" else toward_zero
-    powers = _power(a, LEAST[kind_a])[..., None] * _power(b, LEAST[kind_b])[..., None, :, :]
+    eight = kind_a in ("e4m3", "e5m2")
+    bits = 13 if eight else 25  # kept below the greatest exponent
+    rounded = to_f16 if kind_d == "f16" else cut_to_13_bits if eight else toward_zero
+    powers = _power(a, kind_a)[..., None] * _power(b, kind_b)[..., None, :, :]
     with np.errstate(invalid="ignore", over="ignore"):
         products = a[..., None] * b[..., None, :, :]
-        for first in range(0, a.shape[-1], GROUPS[kind_a]):
-            group = slice(first, first + GROUPS[kind_a])
-            most = np.maximum(powers[..., group, :].max(-2), _power(c, -1074))
-            scale = np.where(np.isfinite(most), 2.0**bias / most, 0)
-            cut = np.trunc(products[..., group, :] * scale[..., None, :]).sum(-2) + np.trunc(c * scale)
-            plain = products[..., group, :].sum(-2) + c
-            c = rounded(np.where(np.isfinite(plain), cut * most / 2.0**bias, plain))
+        for first in range(0, a.shape[-1], group or a.shape[-1]):
+            some = slice(first, first + group if group else None)
+            most = np.maximum(powers[..., some, :].max(-2), _power(c, kind_d))
+            scale = np.where(np.isfinite(most), 2.0**bits / most, 0)
+            cut = np.trunc(products[..., some, :] * scale[..., None, :]).sum(-2) + np.trunc(c * scale)
+            plain = products[..., some, :].sum(-2) + c
+            c = rounded(np.where(np.isfinite(plain), cut * most / 2.0**bits, plain))
     return c
+
+
+def through_halves(a: Array, b: Array, c: Array, kind_d: str) -> Array:
+    """mma.sync of 8-bit floats: two products of halves, then c is added."""
+    first = np.arange(a.shape[-1]) % 4 < 2
+    total = np.zeros_like(c)
+    for some in (first, ~first):
+        total = fused(a[..., some], b[..., some, :], total, ("f16", "f16", kind_d))
+    with np.errstate(invalid="ignore", over="ignore"):
+        return (to_f16 if kind_d == "f16" else to_f32)(total + c)
 
 
 def toward_zero(values: Array) -> Array:
@@ -128,9 +140,20 @@ def toward_zero(values: Array) -> Array:
         return np.where(above, np.nextafter(near, np.float32(0)), near).astype(np.float64)
 
 
+def cut_to_13_bits(values: Array) -> Array:
+    """Cut to an f32 without its last ten bits."""
+    bits = toward_zero(values).astype(np.float32).view(np.int32) & (-1 << 10)
+    return bits.view(np.float32).astype(np.float64)
+
+
 def to_f16(values: Array) -> Array:
     with np.errstate(over="ignore"):
         return values.astype(np.float16).astype(np.float64)
+
+
+def to_f32(values: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32).astype(np.float64)
 
 
 def exact_or_nan(found: Array, expected: Array) -> bool:

@@ -20,7 +20,7 @@ from lanewise.emulator import (
     tensor_copies,
     tensor_queue,
 )
-from lanewise.emulator.matrix import numbers, products, rounding, rows, warpgroup
+from lanewise.emulator.matrix import shared as matrices
 
 _ELEMENTS = ("i8", "i16", "i32", "i64", "i128")
 _HEADER = re.compile(r"^define (?:internal )?(?P<returns>[^@]*)@(?P<name>[\w.]+)\((?P<parameters>.*)\)", re.M)
@@ -43,13 +43,7 @@ def text() -> str:
     for element in _ELEMENTS:
         parts += [moving.gather(element)[1], moving.scatter(element)[1], moving.slow_ways(element)]
     parts += counting.definitions().values()
-    parts += [
-        numbers.definitions(),
-        products.definitions(),
-        rounding.definitions(),
-        rows.definitions(),
-        warpgroup.definitions(),
-    ]
+    parts.append(matrices.definitions())
     return merge(parts, ["declare void @lw_kernel(ptr, ptr)", *_intrinsics()]).replace("define internal ", "define ")
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
 from lanewise.emulator.lowering.memory import components
-from lanewise.emulator.matrix.multiply import Product, write
+from lanewise.emulator.matrix import eight_bits, multiply
+from lanewise.emulator.matrix.product import EIGHT_BITS, Product
 from lanewise.ptx.syntax import Instruction, Operand
 
 if TYPE_CHECKING:
@@ -50,10 +51,11 @@ def load_registers(t: FunctionTranslator, room: str, first: int, targets: tuple[
 def mma(t: FunctionTranslator, ins: Instruction) -> None:
     """mma.sync, dense."""
     product = product_of(ins)
-    t.out.define(product.name, write(product))
+    name = multiply.name(product)
+    t.out.define(name, (eight_bits if product.a in EIGHT_BITS else multiply).write(product))
     element = "i64" if product.a == "f64" else "i32"
     d, a, b, c = (components(operand) for operand in ins.operands)
     room = t.room(len(a + b + c + d) * int(element[1:]) * 4)
     store_registers(t, room, a + b + c, element)
-    t.out.line(f"call void @{product.name}(ptr {room})")
+    t.out.line(f"call void @{name}(ptr {room})")
     load_registers(t, room, len(a + b + c), d, ins, element)

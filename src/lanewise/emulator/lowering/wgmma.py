@@ -14,7 +14,7 @@ from lanewise.emulator.layout import Fault, MatrixFault, Warp, Worker
 from lanewise.emulator.lowering.memory import components
 from lanewise.emulator.lowering.mma import load_registers, shape_of, store_registers
 from lanewise.emulator.matrix import warpgroup
-from lanewise.emulator.matrix.multiply import Product
+from lanewise.emulator.matrix.product import Product
 from lanewise.ptx.syntax import Instruction, Operand, VectorOperand
 
 if TYPE_CHECKING:

@@ -6,42 +6,13 @@ The functions take `ptr %registers`: a, b, c and then room for d, 32 lanes of 32
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lanewise.emulator.matrix import numbers
 from lanewise.emulator.matrix.build import Builder, function
+from lanewise.emulator.matrix.product import LEAST, Product
 from lanewise.emulator.matrix.products import COLUMNS, ROWS
 
 DEPTH = 64  # the most elements (words, of bits) of a row of a
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """d = a b + c of m x 8 x k: types of a, b, c and d. `operation` is that of bits (xor, and)."""
-
-    m: int
-    k: int
-    a: str
-    b: str
-    c: str
-    d: str
-    saturate: bool = False
-    operation: str = ""
-
-    @property
-    def name(self) -> str:
-        saturated = "_sat" if self.saturate else ""
-        return f"lw_mma_m{self.m}n8k{self.k}_{self.a}_{self.b}_{self.c}_{self.d}{saturated}{self.operation}"
-
-    @property
-    def floating(self) -> bool:
-        """Whether tensor cores round it as `lw_dot` does."""
-        return self.a in GROUP
-
-    @property
-    def depth(self) -> int:
-        """Elements that are multiplied one by one: bits go by words."""
-        return self.k // 32 if self.a == "b1" else self.k
 
 
 def registers(kind: str, rows: int, columns: int) -> int:
@@ -93,11 +64,6 @@ def each_of_c(kind: str, m: int) -> list[tuple[int, int]]:
     return [(8 * half + ROWS * odd, 2 * ROWS) for half in range(m // 8) for odd in (0, 1)]
 
 
-GROUP = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32}  # products that are summed at once
-BIAS = 25  # bits kept below the greatest exponent
-LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14}  # exponent of subnormal numbers
-
-
 def room(out: Builder, count: int, element: str) -> str:
     """Native stack for a matrix; to be asked for at the start of a function."""
     return out.let(f"alloca [{count} x {element}], align 64")
@@ -113,7 +79,7 @@ class Matrices:
     """Room for a, b and c of a product, and for the powers of a and b where they are floats."""
 
     def __init__(self, out: Builder, product: Product) -> None:
-        element = numbers.element(product.a)
+        element = product.element
         self.a = room(out, DEPTH * ROWS, element)
         self.b = room(out, DEPTH * COLUMNS, element)
         self.c = room(out, ROWS * COLUMNS, element)
@@ -132,19 +98,26 @@ def accumulate(out: Builder, product: Product, at: Matrices) -> None:
     elif not product.floating:
         out.line(f"call void @lw_dot_{'saturated' if product.saturate else 'integer'}({operands})")
     else:
-        step = min(GROUP[product.a], product.k)
+        step = product.group or product.k
+        least = (1023 + LEAST[product.accumulator]) << 52
         for first in range(0, product.k, step):
             a, ap = (out.at(matrix, "double", str(first * ROWS)) for matrix in (at.a, at.a_powers))
             b, bp = (out.at(matrix, "double", str(first * COLUMNS)) for matrix in (at.b, at.b_powers))
-            out.line(f"call void @lw_dot(ptr {a}, ptr {ap}, ptr {b}, ptr {bp}, ptr {at.c}, i64 {step}, i64 {BIAS})")
-            out.line(f"call void @lw_round_{'odd' if product.d == 'f16' else 'zero'}(ptr {at.c})")
+            parts = f"ptr {a}, ptr {ap}, ptr {b}, ptr {bp}, ptr {at.c}"
+            out.line(f"call void @lw_dot({parts}, i64 {step}, i64 {product.bias}, i64 {least})")
+            out.line(f"call void @{product.rounding}(ptr {at.c})")
+
+
+def name(product: Product) -> str:
+    """The name of its function."""
+    return f"lw_mma_{product.name}"
 
 
 def write(product: Product) -> str:
     """The text of the function of a product."""
 
     def body(out: Builder) -> None:
-        element = numbers.element(product.a)
+        element = product.element
         at = Matrices(out, product)
         na, nb = registers(product.a, product.m, product.k), registers(product.b, 8, product.k)
         nc, nd = (len(each_of_c(kind, product.m)) for kind in (product.c, product.d))
@@ -161,4 +134,4 @@ def write(product: Product) -> str:
         accumulate(out, product, at)
         take_d(out, product, sources[na + nb + nc :], at.c)
 
-    return function(product.name, "ptr %registers", body)
+    return function(name(product), "ptr %registers", body)

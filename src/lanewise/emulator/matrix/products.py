@@ -61,10 +61,11 @@ def _powers(out: Builder) -> None:
 def _greatest(out: Builder, j: str, c: list[str]) -> list[str]:
     """The greatest power of two among the products and c, for each row of column j; infinite where one is no number."""
     start = []
+    least = out.splat("%least", "i64")
     for half in c:
         bits = out.let(f"and {Q} {out.let(f'bitcast {D} {half} to {Q}')}, splat (i64 {EXPONENT})")
-        low = out.let(f"icmp ult {Q} {bits}, splat (i64 {TINY})")
-        raised = out.let(f"select <8 x i1> {low}, {Q} splat (i64 {TINY}), {Q} {bits}")
+        low = out.let(f"icmp ult {Q} {bits}, {least}")
+        raised = out.let(f"select <8 x i1> {low}, {Q} {least}, {Q} {bits}")
         start.append((D, out.let(f"bitcast {Q} {raised} to {D}")))
 
     def body(k: str, most: list[str]) -> list[str]:
@@ -105,6 +106,7 @@ def _dot(out: Builder) -> None:
 
         sums = out.loop("%k", [(D, cut(half, scale)) for half, scale in zip(c, scales, strict=True)], body)
         sums = [out.let(f"fmul {D} {total}, {back}") for total, back in zip(sums, backs, strict=True)]
+        sums = [out.let(f"fadd {D} {total}, zeroinitializer") for total in sums]  # a sum of nothing is +0
         infinite = [out.let(f"fcmp oeq {D} {half}, {INFINITY}") for half in most]
         some = out.let(f"bitcast <8 x i1> {out.let(f'or <8 x i1> {infinite[0]}, {infinite[1]}')} to i8")
         special, done = out.fresh_label("special"), out.fresh_label("done")
@@ -203,7 +205,7 @@ def definitions() -> str:
     return "".join(
         (
             function("lw_powers", "ptr %value, ptr %power, i64 %vectors, i64 %least", _powers),
-            function("lw_dot", "ptr %a, ptr %ap, ptr %b, ptr %bp, ptr %c, i64 %k, i64 %bias", _dot),
+            function("lw_dot", "ptr %a, ptr %ap, ptr %b, ptr %bp, ptr %c, i64 %k, i64 %bias, i64 %least", _dot),
             function("lw_dot_double", _MATRICES, _dot_double),
             function("lw_dot_integer", _MATRICES, lambda out: _dot_integers(out, saturate=False)),
             function("lw_dot_saturated", _MATRICES, lambda out: _dot_integers(out, saturate=True)),

@@ -12,7 +12,6 @@ from lanewise.emulator.matrix import numbers
 from lanewise.emulator.matrix.build import Builder, function
 from lanewise.emulator.matrix.multiply import (
     Matrices,
-    Product,
     accumulate,
     each_of_c,
     place_a,
@@ -21,6 +20,7 @@ from lanewise.emulator.matrix.multiply import (
     powers,
     take_d,
 )
+from lanewise.emulator.matrix.product import Product
 from lanewise.emulator.matrix.products import COLUMNS, ROWS
 from lanewise.emulator.moving import lane_vector
 
@@ -41,6 +41,7 @@ def _rows(out: Builder) -> None:
     """`lw_matrix_rows`: addresses of all rows, by group, chunk and row. `major`: the rows run along M or N, not K."""
     start, leading, stride = (_field(out, bit) for bit in (0, 16, 32))
     swizzle = out.let("lshr i64 %descriptor, 62")
+    pattern = out.let(f"and i64 {out.let('lshr i64 %descriptor, 49')}, 7")  # line at which the swizzle starts anew
     none = out.let(f"icmp eq i64 {swizzle}, 0")
     halved = out.let(f"sub i64 4, {swizzle}")  # 1: 128 bytes, 2: 64, 3: 32
     log = out.let(f"select i1 {none}, i64 0, i64 {halved}")
@@ -67,7 +68,8 @@ def _rows(out: Builder) -> None:
         offset = out.let(f"select i1 %major, i64 {along_m}, i64 {along_k}")
         offset = out.let(f"add i64 {offset}, {out.let(f'mul i64 {row}, {pitch}')}")
         offset = out.let(f"add i64 {offset}, {start}")
-        turn = out.let(f"and i64 {out.let(f'lshr i64 {offset}, 7')}, {last}")
+        line = out.let(f"sub i64 {out.let(f'lshr i64 {offset}, 7')}, {pattern}")
+        turn = out.let(f"and i64 {line}, {last}")
         offset = out.let(f"xor i64 {offset}, {out.let(f'shl i64 {turn}, 4')}")
         out.line(f"store i64 {out.let(f'add i64 {base}, {offset}')}, ptr {out.at('%table', 'i64', i)}, align 8")
         end = out.let(f"add i64 {offset}, {GROUP_BYTES}")
@@ -120,7 +122,8 @@ def definitions() -> str:
 
 
 def name(product: Product) -> str:
-    return product.name.replace("lw_mma", "lw_wgmma")
+    """The name of its function."""
+    return f"lw_wgmma_{product.name}"
 
 
 def write(product: Product) -> str:
