@@ -147,3 +147,4 @@ extern "C" __global__ void k(const int* where, {element}* out) {{
     expected = banks.compare_and_swap([width * int(at) for at in where], 0xFFFFFFFF, width)
     assert (again.requests_on, again.threads_on) == (expected.rounds, expected.threads)
     assert (again.wavefronts, again.sectors) == (expected.load_wavefronts, expected.swap_wavefronts)
+    assert again.sectors_ideal == expected.swap_wavefronts_ideal

@@ -69,7 +69,7 @@ def test_float_atomics_on_shared_memory(name: str) -> None:
     loop = banks.compare_and_swap(case.offsets, case.mask, case.width)
     load, swap = (next(row[2:] for row in ROWS if row[0] == name and row[1].startswith(op)) for op in ("LDS", "ATOMS"))
     assert [loop.rounds, loop.threads, loop.load_wavefronts] == load[:3]
-    assert [loop.rounds, loop.threads, loop.swap_wavefronts, loop.swap_wavefronts] == swap
+    assert [loop.rounds, loop.threads, loop.swap_wavefronts, loop.swap_wavefronts_ideal] == swap
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,20 @@ halves:
   %gok = or i1 %gok1, %gok2
   %any = or i1 %fok, %gok
   br i1 %any, label %each, label %apart
-each:
+each:                                             ; one address for all: a wavefront for 16 lanes
+  %on = bitcast i32 %mask to <32 x i1>
+  %lows = select <32 x i1> %on, <32 x i32> %a, <32 x i32> splat (i32 -1)
+  %highs = select <32 x i1> %on, <32 x i32> %a, <32 x i32> zeroinitializer
+  %low = call i32 @llvm.vector.reduce.umin.v32i32(<32 x i32> %lows)
+  %high = call i32 @llvm.vector.reduce.umax.v32i32(<32 x i32> %highs)
+  %one = icmp eq i32 %low, %high
+  br i1 %one, label %broadcast, label %split
+broadcast:
+  %count = call i32 @llvm.ctpop.i32(i32 %mask)
+  %up = add i32 %count, 15
+  %sixteens = lshr i32 %up, 4
+  ret i32 %sixteens
+split:
   %fm = and i32 %mask, 65535
   %gm = and i32 %mask, -65536
   %fn = call i32 @lw_half(<32 x i32> %a, i32 %fm, i1 %fok)

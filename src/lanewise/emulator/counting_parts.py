@@ -24,6 +24,8 @@ INTRINSICS = dict(
         declare("i64", "llvm.umin.i64", "i64", "i64"),
         declare("<32 x i8>", "llvm.umax.v32i8", "<32 x i8>", "<32 x i8>"),
         declare("i64", "llvm.vector.reduce.umin.v32i64", "<32 x i64>"),
+        declare("i32", "llvm.vector.reduce.umin.v32i32", "<32 x i32>"),
+        declare("i32", "llvm.vector.reduce.umax.v32i32", "<32 x i32>"),
         *(
             declare(f"<32 x {t}>", f"llvm.u{which}.v32{t}", f"<32 x {t}>", f"<32 x {t}>")
             for t in ("i16", "i32")

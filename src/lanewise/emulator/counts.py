@@ -75,6 +75,10 @@ def site_counts(info: KernelInfo, counters: Counters) -> list[SiteCounts]:
             static = _BROADCAST
         patterns = c[layout.SITE_PATTERNS] | static
         stride = c[layout.SITE_STRIDE]
+        if site.copy is not None:
+            where = layout.staged_counters(site.space)
+            requests, threads = (c[n] for n in where)
+            c[where[0]] = c[where[1]] = 0
         result.append(
             SiteCounts(
                 site,

@@ -5,6 +5,8 @@ One `Worker` per host thread, holding `slots` blocks in progress; each block has
 
 from __future__ import annotations
 
+from lanewise.records import Space
+
 # Generic addresses of the shared and local windows: far from any device memory, 16 MiB apart at least.
 SHARED_WINDOW = 0x0000_1000_0000_0000
 LOCAL_WINDOW = 0x0000_1001_0000_0000
@@ -314,6 +316,13 @@ SITE_SECTORS, SITE_SECTORS_IDEAL, SITE_WAVEFRONTS, SITE_WAVEFRONTS_IDEAL, SITE_O
 SITE_STRIDE = 6  # a stride seen, in bytes
 SITE_REQUESTS_ON = 7  # requests counted lane by lane with at least one lane on
 SITE_COUNTERS = 8
+
+
+def staged_counters(space: Space) -> tuple[int, int]:
+    """Of a site that counts one copy of an unrolled loop's access: where its executions by warps and by threads stand,
+    in the place of costs that accesses of its space do not have."""
+    return (SITE_SECTORS, SITE_SECTORS_IDEAL) if space == Space.SHARED else (SITE_WAVEFRONTS, SITE_WAVEFRONTS_IDEAL)
+
 
 # Counters of one basic block, i64 each.
 BLOCK_WARPS, BLOCK_THREADS, BLOCK_DIVERGENT = range(3)

@@ -49,6 +49,7 @@ class TripPlan:
     function: str
     header: int
     stages: tuple[TripStage, ...]
+    accesses: tuple[Recount, ...] = ()  # of the body, to be counted copy by copy where its copies may cost differently
 
 
 @dataclass(frozen=True, slots=True)

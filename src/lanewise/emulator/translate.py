@@ -37,6 +37,7 @@ class FunctionTranslator(BranchTranslator):
         self.write_dispatch()
         self.out.label("Lleave")
         self.trips.leave()
+        self.trips.finish()
         exited = self.load_field(Warp.EXITED, "i32")
         alive = self.out.let(f"xor i32 {exited}, -1")
         back = self.out.let(f"and i32 %mask, {alive}")

@@ -54,6 +54,7 @@ class SiteInfo:
     range: tuple[int, int] | None = None  # bytes of the shared or local variable meant; an end of -1: the launch's
     root: str | None = None  # its name
     recount: Recount | None = None  # the access of the site before it, counted again for its machine code
+    copy: int | None = None  # which copy of the access in an unrolled loop: stage by stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +250,17 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
             self.sites.append(again)
             self._recounting[key] = again
         return self._recounting[key]
+
+    def add_staged(self, site: SiteInfo, recount: Recount, plan: TripPlan) -> int:
+        """The first of the sites, one a copy, that count an access of an unrolled loop as its machine code executes."""
+        first = len(self.sites)
+        for copy in range(sum(stage.copies for stage in plan.stages)):
+            again = replace(site, index=first + copy, width_bits=recount.width_bits, recount=recount, copy=copy)
+            again.static_sectors = again.static_wavefronts = again.static_wavefronts_ideal = 0
+            again.static_pattern = again.static_stride = 0
+            again.on_from_block = False
+            self.sites.append(again)
+        return first
 
     def add_place(self, function: Function, instruction: Instruction) -> int:
         """A number for an instruction that is no memory access but may fault: they follow PLACE_BASE."""

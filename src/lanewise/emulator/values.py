@@ -76,7 +76,7 @@ class ValueTranslator:
             for name, kind in self.analysis.kinds.items()
             for _, part_type in self._parts(name, kind)
         )
-        return sum(max(8, bits // 8) for bits in sizes)
+        return sum(max(8, bits // 8) for bits in sizes) + self.trips.frame_bytes
 
     def register_element(self, name: str) -> str:
         if name == CARRY:

@@ -28,7 +28,8 @@ def wavefronts(offsets: Sequence[int], mask: int, width: int, kind: AccessKind) 
 
     Up to 4 bytes the warp goes at once, 8 bytes in halves, 16 bytes in quarters; a phase costs the most distinct words
     that fall into one bank, an empty phase nothing. Two neighbouring phases of a load cost one wavefront where lanes
-    share addresses in pairs and no bank conflicts. For `AccessKind.ATOMIC` see `atomic_lanes`.
+    share addresses in pairs and no bank conflicts; one address of 16 bytes costs one for 16 lanes. For
+    `AccessKind.ATOMIC` see `atomic_lanes`.
 
     Profiler: `memory_l1_wavefronts_shared`, which the source view computes by software. The hardware's own counter
     `l1tex__data_pipe_lsu_wavefronts_mem_shared` is `hardware_wavefronts`.
@@ -38,6 +39,9 @@ def wavefronts(offsets: Sequence[int], mask: int, width: int, kind: AccessKind) 
     lanes_per_phase = min(WARP, WAVEFRONT_BYTES // width)
     if kind is not AccessKind.LOAD or lanes_per_phase == WARP:
         return _in_phases(offsets, mask, width, lanes_per_phase)
+    units = {int(offsets[lane]) // width for lane in active_lanes(mask)}
+    if width == 16 and len(units) == 1:
+        return -(-mask.bit_count() // 16)
     total = 0
     for part in (_ALL,) if width == 8 else (_FIRST_HALF, _SECOND_HALF):
         on = mask & part
@@ -88,7 +92,8 @@ class CompareAndSwap:
     rounds: int  # executions of the load, and of the swap
     threads: int  # thread-level executions of each
     load_wavefronts: int
-    swap_wavefronts: int  # the least possible for it is the same
+    swap_wavefronts: int
+    swap_wavefronts_ideal: int
 
 
 def compare_and_swap(offsets: Sequence[int], mask: int, width: int) -> CompareAndSwap:
@@ -100,13 +105,15 @@ def compare_and_swap(offsets: Sequence[int], mask: int, width: int) -> CompareAn
     unit = max(width, WORD_BYTES)
     lanes_per_phase = WAVEFRONT_BYTES // unit
     waiting = mask
-    rounds = threads = load = swap = 0
+    rounds = threads = load = swap = ideal = 0
     while waiting:
         lanes = list(active_lanes(waiting))
         rounds += 1
         threads += len(lanes)
         load += wavefronts(offsets, waiting, width, AccessKind.LOAD)
-        swap += 2 * len({lane // lanes_per_phase for lane in lanes})
+        swaps = 2 * len({lane // lanes_per_phase for lane in lanes})
+        swap += swaps
+        ideal += min(swaps, 2 * -(-len(lanes) * unit // WAVEFRONT_BYTES))
         tried: set[tuple[int, int]] = set()
         changed: dict[int, int] = {}  # place -> phase that changed it in this round
         for lane in lanes:
@@ -115,7 +122,7 @@ def compare_and_swap(offsets: Sequence[int], mask: int, width: int) -> CompareAn
                 tried.add((phase, place % lanes_per_phase))
                 if changed.setdefault(place, phase) == phase:
                     waiting &= ~(1 << lane)
-    return CompareAndSwap(rounds, threads, load, swap)
+    return CompareAndSwap(rounds, threads, load, swap, ideal)
 
 
 def words_by_bank(offsets: Iterable[int], width: int) -> dict[int, set[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from lanewise.emulator import counts
@@ -92,6 +92,7 @@ def _machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, 
             found = exchanges[access.line]
             fixed[access.block] = (found.requests_on, found.threads_on)
     fixed.update(_ways_of_generics(kernel, sites))
+    fixed.update(_conditional_copies(kernel, sites))
     solution = executions.solve(kernel.blocks, lines, entry, fixed, arrivals, kernel.shape, kernel.depths)
     solved = solution.blocks
     split = {
@@ -107,6 +108,29 @@ def _machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, 
         solved,
         tuple(_accesses(kernel, solved, lines, runs, sites)),
     )
+
+
+def _conditional_copies(kernel: MachineKernel, sites: Sequence[SiteCounts]) -> dict[int, tuple[int, int]]:
+    """By block, executions of what stands behind a branch in an unrolled body."""
+    always = {block for loop in kernel.loops for stage in loop.stages for block in stage.blocks}
+    staged = _staged(kernel, sites)
+    return {
+        access.block: (own.requests, own.threads)
+        for access in kernel.accesses
+        if access.line is not None
+        and access.block not in always
+        and access.instruction.predicate is None
+        and (own := staged.get((access.line, access.copy))) is not None
+    }
+
+
+def _staged(kernel: MachineKernel, sites: Sequence[SiteCounts]) -> dict[tuple[Line, int | None], SiteCounts]:
+    """What each copy of an access in an unrolled loop cost, where it was counted by itself: by line and copy."""
+    found = {
+        ((kernel.suffix(s.site.module), s.site.ptx_line), s.site.copy): s for s in sites if s.site.copy is not None
+    }
+    counted = {line for (line, _), s in found.items() if s.requests}
+    return {key: s for key, s in found.items() if key[0] in counted}
 
 
 def _ways_of_generics(kernel: MachineKernel, sites: Sequence[SiteCounts]) -> dict[int, tuple[int, int]]:
@@ -139,7 +163,10 @@ def _accesses(
     sites: Sequence[SiteCounts],
 ) -> Iterable[AccessCost]:
     by_key: dict[tuple[Line, Recount | None], list[SiteCounts]] = {}
+    staged = _staged(kernel, sites)
     for counted in sites:
+        if counted.site.copy is not None:
+            continue
         line = (kernel.suffix(counted.site.module), counted.site.ptx_line)
         by_key.setdefault((line, counted.site.recount), []).append(counted)
     copies = copies_by_line(kernel.accesses)
@@ -157,8 +184,12 @@ def _accesses(
             found = [counted for counted in found if counted.site.space == access.only]
         elif len(found) > 1:  # one site for each space of a generic access: those with lanes, or the first
             found = [counted for counted in found if counted.threads_on > 0] or found[:1]
+        own = staged.get((access.line, access.copy))
         for counted in found:
-            yield _cost(access, run, counted, shares[access.instruction.offset])
+            if own is not None:
+                yield _cost(access, run, replace(own, patterns=counted.patterns, stride=counted.stride), _WHOLE)
+            else:
+                yield _cost(access, run, counted, shares[access.instruction.offset])
 
 
 def _shares(
@@ -220,10 +251,11 @@ def _cost(access: MachineAccess, run: Executions, counted: SiteCounts, share: tu
         # `counted` holds the wavefronts of the loop's loads and, in place of sectors, those of its swaps.
         swap = access.instruction.name != "LDS"
         wavefronts = counted.sectors if swap else counted.wavefronts
-        wavefronts_ideal = counted.sectors if swap else counted.wavefronts_ideal
+        wavefronts_ideal = counted.sectors_ideal if swap else counted.wavefronts_ideal
     elif site.space == Space.SHARED:
-        wavefronts = _part(counted.wavefronts, share)
-        wavefronts_ideal = _part(counted.wavefronts_ideal, share)
+        times = 2 if access.instruction.opcode.startswith("ATOMS.CAS") else 1  # one to compare, one to swap
+        wavefronts = times * _part(counted.wavefronts, share)
+        wavefronts_ideal = times * _part(counted.wavefronts_ideal, share)
     elif site.space in (Space.GLOBAL, Space.LOCAL, Space.TEXTURE, Space.SURFACE):
         sectors = _part(counted.sectors, share)
         sectors_ideal = _part(counted.sectors_ideal, share)
@@ -238,12 +270,8 @@ def _cost(access: MachineAccess, run: Executions, counted: SiteCounts, share: tu
 def _spill(access: MachineAccess, run: Executions) -> AccessCost:
     """Every active lane moves its words: eight lanes a sector of each word."""
     words = max(1, access.instruction.width_bits // 32)
-    if run.threads == WARP * run.warps:
-        groups = run.threads // _SECTOR_LANES
-    else:  # where the idle lanes are is not known: as if they were the last
-        average = -(-run.threads // run.warps) if run.warps else 0
-        groups = run.warps * -(-average // _SECTOR_LANES)
-    sectors = words * groups
+    # Where the idle lanes are is not known: as if they were the last of one warp.
+    sectors = words * -(-run.threads // _SECTOR_LANES)
     return AccessCost(
         access, None, Space.LOCAL, run.warps, run.threads, run.threads, sectors,
         min(sectors, -(-run.threads * words * 4 // 32)), None, None,

@@ -53,6 +53,7 @@ class MachineAccess:
     ptx: PtxAccess | None
     recount: Recount | None = None
     source: SourceLine | None = None  # of the PTX line, whatever stands on it
+    copy: int | None = None  # of an access in an unrolled loop, counted stage by stage
     only: Space | None = None  # the one of a generic atomic's ways that this instruction is part of
 
     @property
@@ -114,6 +115,7 @@ def join(
     shape = graph.Shape.of(blocks)
     flows = [PtxFlow.of(module, suffixes.get(module, ""), function) for module, function in functions]
     loops = unrolled_loops(flows, blocks, shape)
+    loops, accesses = _with_copies(loops, accesses)
     depths = {line: depth for flow in flows for line, depth in flow.loop_depths().items()}
     recounts = dict.fromkeys(access.recount for access in accesses if access.recount is not None)
     plan = CountingPlan(tuple(recounts), tuple(loop.plan for loop in loops))
@@ -172,6 +174,36 @@ def _access(instruction: SassInstruction, block: int, known: Mapping[Line, tuple
     if not differs or ptx.space in (Space.GENERIC, Space.TEXTURE, Space.SURFACE):
         return MachineAccess(instruction, block, line, ptx)
     return MachineAccess(instruction, block, line, ptx, Recount(module, line[1], instruction.width_bits, rule))
+
+
+def _with_copies(
+    loops: Sequence[UnrolledLoop], accesses: Sequence[MachineAccess]
+) -> tuple[tuple[UnrolledLoop, ...], list[MachineAccess]]:
+    """Tell copies of an access in an unrolled loop apart, and ask for their counts."""
+    numbered: dict[int, int] = {}  # by offset
+    wanted: dict[int, list[Recount]] = defaultdict(list)  # by loop
+    orders = [loop.copies_by_address() for loop in loops]
+    for line, carrying in copies_by_line(accesses).items():
+        holders = [n for n, loop in enumerate(loops) if line in loop.lines]
+        if not holders:
+            continue
+        number = min(holders, key=lambda n: len(loops[n].lines))
+        order, charged = orders[number], {_charged(access, loops[number].plan.module) for access in carrying}
+        if order is None or len(order) != len(carrying) or len(charged) != 1 or None in charged:
+            continue
+        numbered.update(zip((access.instruction.offset for access in carrying), order, strict=True))
+        wanted[number] += [recount for recount in charged if recount is not None]
+    planned = tuple(replace(loop, plan=replace(loop.plan, accesses=tuple(wanted[n]))) for n, loop in enumerate(loops))
+    return planned, [replace(a, copy=numbered.get(a.instruction.offset)) for a in accesses]
+
+
+def _charged(access: MachineAccess, module: int) -> Recount | None:
+    """How a copy is charged; None for generic addresses and for loops of loads and swaps."""
+    i, ptx = access.instruction, access.ptx
+    if ptx is None or ptx.space == Space.GENERIC or access.line is None:
+        return None
+    rule = _rule(i, ptx)
+    return None if rule == CountRule.EXCHANGE else Recount(module, access.line[1], i.width_bits, rule)
 
 
 def _way_of_generic(instruction: SassInstruction, block: int, line: Line, module: int, ptx: PtxAccess) -> MachineAccess:

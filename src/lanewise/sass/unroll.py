@@ -38,6 +38,7 @@ class Stage:
     copies: int
     repeats: bool
     blocks: tuple[int, ...]
+    in_blocks: tuple[int, ...]  # copies in each of them
     guarded: bool = False
     head: int | None = None
     loop: int = 0
@@ -75,6 +76,19 @@ class UnrolledLoop:
     plan: TripPlan
     lines: frozenset[Line]
     stages: tuple[Stage, ...]
+
+    def copies_by_address(self) -> list[int] | None:
+        """Which copy, counted stage by stage, each machine instruction of a line is that the body holds once, in order
+        of address. None where two stages share a block."""
+        places: dict[int, tuple[int, int]] = {}  # block -> (its first copy, how many)
+        first = 0
+        for stage in self.stages:
+            for block, number in zip(stage.blocks, stage.in_blocks, strict=True):
+                if block in places:
+                    return None
+                places[block] = (first, number)
+                first += number
+        return [copy for block in sorted(places) for copy in range(places[block][0], sum(places[block]))]
 
 
 def unrolled_loops(
@@ -161,9 +175,10 @@ def _stages(
         # Alternatives within a loop (a body copied for two outcomes of a branch) share its trips.
         chains = [members[0]] + [m for m in members[1:] if shape.equivalent(members[0], m)]
         number = sum(copies[m] for m in chains)
-        stages.append(Stage(number, bool(loop), tuple(chains), head=heads[loop] if loop else None, loop=loop))
+        held = tuple(copies[m] for m in chains)
+        stages.append(Stage(number, bool(loop), tuple(chains), held, head=heads[loop] if loop else None, loop=loop))
     stages = _in_order(stages)
-    return (*stages, *(Stage(number, False, (index,), True) for index, number in sorted(guarded.items())))
+    return (*stages, *(Stage(number, False, (index,), (number,), True) for index, number in sorted(guarded.items())))
 
 
 def _belongs(loop: int, blocks: Sequence[MachineBlock], lines: frozenset[Line]) -> bool:

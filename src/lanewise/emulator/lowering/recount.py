@@ -11,12 +11,14 @@ from lanewise.emulator.layout import (
     SHARED_WINDOW,
     SITE_ON,
     SITE_REQUESTS_ON,
+    SITE_SECTORS_IDEAL,
     SITE_WAVEFRONTS,
     SITE_WAVEFRONTS_IDEAL,
     STAGE_ARRIVED,
     WINDOW_BYTES,
 )
-from lanewise.emulator.lowering import lane_pattern
+from lanewise.emulator.lowering import charges, lane_pattern
+from lanewise.emulator.lowering.staged import StagedAccesses
 from lanewise.emulator.machine import CountRule, Recount, TripStage
 from lanewise.emulator.quantity import Quantity
 from lanewise.hardware import banks
@@ -24,6 +26,7 @@ from lanewise.ptx.syntax import Instruction
 from lanewise.records import AccessKind, Space
 
 if TYPE_CHECKING:
+    from lanewise.emulator.flow import FlowGraph
     from lanewise.emulator.translate import FunctionTranslator
     from lanewise.emulator.unit import SiteInfo
     from lanewise.emulator.values import ValueTranslator
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
 def recount(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity) -> None:
     """Count an access again the way the machine instruction that carries its line is charged, where that differs."""
+    if not site.generic:
+        t.trips.note(ins, site, address)
     for wanted in t.unit.recounts.get((site.module, ins.line), ()):
         if site.generic:
             _exchange_in_window(t, ins, site, address, wanted)
@@ -77,19 +82,7 @@ def _recount(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Q
         t.out.define("lw_count_exchange", _EXCHANGE)
         t.out.line(f"call void @lw_count_exchange(ptr {counters}, <32 x i32> {aligned}, i32 {mask}, i32 {bytes_})")
         return
-    if site.space == Space.SHARED and wanted.rule != CountRule.LANES:
-        flag = "false" if wanted.rule == CountRule.STORE else "true"
-        t.out.line(
-            f"call void @lw_count_shared(ptr {counters}, <32 x i32> {aligned}, i32 {mask}, i32 {bytes_}, i1 {flag})"
-        )
-        return
-    name, cost, counter = {
-        Space.GLOBAL: ("lw_recount_global", "lw_sectors", 0),
-        Space.LOCAL: ("lw_recount_local", "lw_local_sectors", 0),
-        Space.SHARED: ("lw_recount_lanes", "lw_atomic_lanes", SITE_WAVEFRONTS),
-    }[site.space]
-    t.out.define(name, _recount_function(name, cost, counter, element))
-    t.out.line(f"call void @{name}(ptr {counters}, <32 x {element}> {aligned}, i32 {mask}, i32 {bytes_})")
+    t.out.line(charges.call(t.out, site.space, wanted.rule, counters, aligned, mask, bytes_))
 
 
 def _broadcast(t: FunctionTranslator, extra: SiteInfo, address: Quantity, bytes_: int) -> None:
@@ -133,46 +126,6 @@ def _by_closed_form(
     out.line(f"br label %{done}")
     out.label(done)
     return True
-
-
-def _recount_function(name: str, cost: str, counter: int, element: str) -> str:
-    """Adds an access's cost and its ideal at counters `counter` and `counter` + 1, and the lanes that are on."""
-    takes_bytes = "" if cost == "lw_atomic_lanes" else ", i32 %bytes"
-    unit = 128 if counter == SITE_WAVEFRONTS else 32
-    return f"""
-define internal void @{name}(ptr %c, <32 x {element}> %a, i32 %m, i32 %bytes) noinline nounwind {{
-entry:
-  %z = icmp eq i32 %m, 0
-  br i1 %z, label %out, label %count
-count:
-  %s = call i32 @{cost}(<32 x {element}> %a, i32 %m{takes_bytes})
-  %s64 = zext i32 %s to i64
-  %on = call i32 @llvm.ctpop.i32(i32 %m)
-  %b = mul i32 %on, %bytes
-  %b1 = add i32 %b, {unit - 1}
-  %ideal0 = udiv i32 %b1, {unit}
-  %less = icmp ult i32 %ideal0, %s
-  %ideal = select i1 %less, i32 %ideal0, i32 %s
-  %ideal64 = zext i32 %ideal to i64
-  %on64 = zext i32 %on to i64
-  %p = getelementptr i64, ptr %c, i64 {counter}
-  %o = load i64, ptr %p
-  %n = add i64 %o, %s64
-  store i64 %n, ptr %p
-  %ip = getelementptr i64, ptr %c, i64 {counter + 1}
-  %io = load i64, ptr %ip
-  %in = add i64 %io, %ideal64
-  store i64 %in, ptr %ip
-  %qp = getelementptr i64, ptr %c, i64 {SITE_ON}
-  %qo = load i64, ptr %qp
-  %qn = add i64 %qo, %on64
-  store i64 %qn, ptr %qp
-  br label %out
-out:
-  ret void
-}}
-declare i32 @llvm.ctpop.i32(i32)
-"""
 
 
 # A loop of loads and compare-and-swaps (`hardware.banks.compare_and_swap`): each round loads for the lanes that wait,
@@ -229,6 +182,13 @@ round:
   %os = load i64, ptr %c
   %ns = add i64 %os, %swap
   store i64 %ns, ptr %c
+  %most = shl i64 %least0, 1
+  %rarely = icmp ult i64 %most, %swap
+  %swap_least = select i1 %rarely, i64 %most, i64 %swap
+  %cs = getelementptr i64, ptr %c, i64 {SITE_SECTORS_IDEAL}
+  %oj = load i64, ptr %cs
+  %nj = add i64 %oj, %swap_least
+  store i64 %nj, ptr %cs
   br label %lane
 lane:
   %rest = phi i32 [ %left, %round ], [ %rest2, %lane ]
@@ -295,11 +255,42 @@ class TripCounters:
             header: range(header, max(source for source, head in graph.back_edges if head == header) + 1)
             for header in self.plans
         }
+        self.staged = {
+            header: StagedAccesses(t, plan, self.bodies[header], self._inner(graph, header))
+            for header, plan in self.plans.items()
+        }
+
+    def _inner(self, graph: FlowGraph, header: int) -> frozenset[int]:
+        """Blocks of the loops within a loop."""
+        ends: dict[int, int] = {}
+        for source, head in graph.back_edges:
+            ends[head] = max(source, ends.get(head, source))
+        body = self.bodies[header]
+        return frozenset(
+            b for head, last in ends.items() if head in body and head != header for b in range(head, last + 1)
+        )
+
+    def note(self, ins: Instruction, site: SiteInfo, address: Quantity) -> None:
+        """An access is made: of the unrolled loops that hold its block the innermost may keep it."""
+        for staged in self.staged.values():
+            if self.t.block.index in staged.body:
+                staged.note(ins, site, address)
+
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes of native stack that the state of the loops takes."""
+        return sum(128 + staged.bytes for staged in self.staged.values() if staged.possible)
+
+    def finish(self) -> None:
+        """Define what was called, when the whole function is translated."""
+        for staged in self.staged.values():
+            staged.finish()
 
     def prologue(self) -> None:
         for header in self.plans:
             self.t.out.line(f"%trips.{header} = alloca <32 x i32>, align 64")
             self.t.out.line(f"store <32 x i32> zeroinitializer, ptr %trips.{header}, align 64")
+            self.staged[header].prologue()
 
     def count(self, block: int) -> None:
         """At the start of a loop's header: one trip more for every lane that runs."""
@@ -308,6 +299,7 @@ class TripCounters:
             old = out.let(f"load <32 x i32>, ptr %trips.{block}, align 64")
             one = out.let(f"zext <32 x i1> {self.t.active_lanes} to <32 x i32>")
             out.line(f"store <32 x i32> {out.let(f'add <32 x i32> {old}, {one}')}, ptr %trips.{block}, align 64")
+            self.staged[block].trip()
 
     def enter(self, source: int, target: int) -> None:
         """On an edge into a loop from outside: what it ran before is over."""
@@ -324,6 +316,7 @@ class TripCounters:
         name = f"lw_trips_{row}"
         self.t.out.define(name, _flush_function(name, row * BLOCK_COUNTERS, plan.stages))
         self.t.out.line(f"call void @{name}(ptr %cnt, ptr %trips.{header})")
+        self.staged[header].flush()
 
 
 _BEFORE = "<" + ", ".join(f"i32 {32 if lane == 0 else lane - 1}" for lane in range(32)) + ">"  # lane 0: a zero
