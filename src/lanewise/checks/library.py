@@ -35,7 +35,7 @@ FOUND = np.dtype(
      ("by_order", "<u4"), ("unused", "<u4"), ("addresses", "<u8", (32,))]
 )  # fmt: skip
 NOBODY = 0xFFFFFFFF
-MOST_LINES = 1 << 14  # source lines of a kernel that records can tell apart
+MOST_LINES = 1 << 13  # source lines of a kernel that records can tell apart
 
 
 @remember

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import mmap
 import os
 import struct
@@ -278,6 +279,7 @@ def run(
         (Launch.BUDGET, limits.instructions), (Launch.SIZES, sizes.ctypes.data), (Launch.SIZES_COUNT, len(sizes)),
         (Launch.REFILL, max(1, min(FUEL, limits.instructions // LOOKS))),
         (Launch.HOOKS, hooks[0]), (Launch.WATCH, hooks[1]),
+        *_order(limits.schedule, total // together, warps),
     ):  # fmt: skip
         launch.set(offset, value)
     count = max(1, min(limits.threads, total // together))
@@ -337,6 +339,19 @@ def run(
     if fault is None and limit_message:
         fault = FaultReport(-1, -1, 0, (), 0, (0, 0, 0), 0, message=limit_message)
     return LaunchOutcome(counters, fault, time.perf_counter() - started, done)
+
+
+def _order(schedule: int, count: int, warps: int) -> tuple[tuple[int, int], ...]:
+    """The order of blocks (or clusters) and warps: their own for schedule 0, backwards for 1, then steps of all sizes.
+
+    A step without a factor in common with the number visits each once."""
+    step, start, first = 1, 0, 0
+    if schedule:
+        step, start = max(count - 1, 1), schedule * 7919 % count
+        if schedule > 1:
+            step = next(n for n in range((schedule * 2 + 1) * count // 7 + 1, 3 * count + 2) if math.gcd(n, count) == 1)
+        first = schedule % warps
+    return (Launch.ORDER_STEP, step), (Launch.ORDER_START, start), (Launch.WARP_START, first)
 
 
 def _watch(

@@ -126,6 +126,8 @@ class Launch:
     GRID_WORKSPACE = 248  # address of the words that grid.sync() works with; 0 where the launch is not cooperative
     HOOKS = 256  # ptr: Hooks; 0 where nobody listens
     WATCH = 264  # ptr: one byte a site, 0 where its accesses are not told
+    ORDER_STEP, ORDER_START = 272, 280  # i64: the n-th block to run is (start + n * step) modulo their number
+    WARP_START = 288  # i64: the warp of a block that has its turn first
     SIZE = 320
 
 

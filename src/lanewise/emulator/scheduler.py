@@ -333,12 +333,19 @@ look:
 draw:
   %cntp = getelementptr i8, ptr %l, i64 {Launch.COUNT}
   %n = load i64, ptr %cntp
-  %i = atomicrmw add ptr %l, i64 1 monotonic
-  %c = icmp ult i64 %i, %n
+  %drawn = atomicrmw add ptr %l, i64 1 monotonic
+  %c = icmp ult i64 %drawn, %n
   br i1 %c, label %some, label %none
 none:
   ret i1 false
 some:
+  %osp = getelementptr i8, ptr %l, i64 {Launch.ORDER_STEP}
+  %os = load i64, ptr %osp
+  %obp = getelementptr i8, ptr %l, i64 {Launch.ORDER_START}
+  %ob = load i64, ptr %obp
+  %far = mul i64 %drawn, %os
+  %off = add i64 %far, %ob
+  %i = urem i64 %off, %n
   %gxp = getelementptr i8, ptr %l, i64 {Launch.CLUSTERS_X}
   %gx = load i64, ptr %gxp
   %gyp = getelementptr i8, ptr %l, i64 {Launch.CLUSTERS_Y}
@@ -550,6 +557,10 @@ entry:
   %idlep = getelementptr i8, ptr %f, i64 {Block.IDLE}
   %cluster = call i64 @lw_cluster_size(ptr %w)
   %alone = icmp ule i64 %cluster, 1
+  %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
+  %l = load ptr, ptr %lp
+  %firstp = getelementptr i8, ptr %l, i64 {Launch.WARP_START}
+  %first = load i64, ptr %firstp
   br label %round
 round:
   %ran_before = phi i1 [ false, %entry ], [ true, %still ], [ true, %tell ]
@@ -558,7 +569,11 @@ warp:
   %k = phi i64 [ 0, %round ], [ %k1, %after ]
   %moved = phi i1 [ false, %round ], [ %moved2, %after ]
   %spun = phi i1 [ false, %round ], [ %spun2, %after ]
-  %ko = mul i64 %k, {Warp.SIZE}
+  %kf = add i64 %k, %first
+  %kover = icmp uge i64 %kf, %nw
+  %kb = sub i64 %kf, %nw
+  %kk = select i1 %kover, i64 %kb, i64 %kf
+  %ko = mul i64 %kk, {Warp.SIZE}
   %x = getelementptr i8, ptr %x0, i64 %ko
   %stp = getelementptr i8, ptr %x, i64 {Warp.STATUS}
   %st = load i32, ptr %stp

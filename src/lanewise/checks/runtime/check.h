@@ -13,7 +13,7 @@
 #include "layout.h" /* generated from emulator/layout.py: offsets of WARP_*, BLOCK_*, WORKER_*, LAUNCH_* */
 
 #define FIELD(type, base, offset) (*(type *)((char *)(base) + (offset)))
-enum { LANES = 32, MOST_WARPS = 32, MOST_LINES = 1 << 14 };
+enum { LANES = 32, MOST_WARPS = 32, MOST_LINES = 1 << 13 };
 
 /* --- what Python tells of a kernel; numpy.dtype in library.py */
 enum { IN_GLOBAL, IN_SHARED, IN_LOCAL, IN_NONE };
@@ -157,12 +157,23 @@ void lw_forget_objects(Check *c);
 /* race.c: records of accesses, one a word. The upper half says when and by whom: the tick and the warp in shared memory,
  * the segment (a block for a while), the warp and some bits of the tick in global memory. */
 enum { READ = 1, STRONG = 2, MORE_LANES = 4, MORE_WARPS = 8 }; /* MORE: of readers, others of the warp, of other warps */
-enum { OF_BLOCK = MORE_LANES };                                /* of strong writes: their scope is the block */
+enum { OF_BLOCK = MORE_LANES };   /* of strong writes: their scope is the block */
+enum { OF_LANES = 16, FLAGS = 31 }; /* several lanes of the warp, each other bytes of the word */
 #define LOW(lane, line, bytes, flags)                                                                                  \
-    ((uint64_t)(lane) << 22 | (uint64_t)(line) << 8 | (uint64_t)(bytes) << 4 | (uint64_t)(flags))
+    ((uint64_t)(lane) << 22 | (uint64_t)(line) << 9 | (uint64_t)(bytes) << 5 | (uint64_t)(flags))
 #define LANE_OF(r) ((uint32_t)((r) >> 22) & 31)
-#define LINE_OF(r) ((uint32_t)((r) >> 8) & (MOST_LINES - 1))
-#define BYTES_OF(r) ((uint32_t)((r) >> 4) & 15)
+#define LINE_OF(r) ((uint32_t)((r) >> 9) & (MOST_LINES - 1))
+#define BYTES_OF(r) ((uint32_t)((r) >> 5) & 15)
+#define BYTES(bytes) ((uint64_t)(bytes) << 5)
+/* The record of a word's last write after `mine`. `together`: old is of the same warp and tick. A weak write tells more
+ * than the strong one that follows it, and lanes may write a word by its bytes. */
+static inline uint64_t lw_last(uint64_t old, uint64_t mine, bool together) {
+    if (!together || old & READ) return mine;
+    if (mine & STRONG && !(old & STRONG)) return old;
+    if (LANE_OF(old) == LANE_OF(mine) && !(old & OF_LANES)) return mine | BYTES(BYTES_OF(old));
+    if ((old & STRONG) != (mine & STRONG) || BYTES_OF(old) & BYTES_OF(mine)) return mine;
+    return mine | BYTES(BYTES_OF(old)) | OF_LANES;
+}
 typedef struct { /* the access that is made */
     BlockState *s;
     const Site *site;

@@ -46,7 +46,7 @@ static bool earlier(const BlockState *s, uint64_t r, Earlier *e) {
     pthread_mutex_lock(&s->check->lock); /* the table may be moved */
     uint32_t block = s->check->segments[row].block, tick = s->check->segments[row].base + TICK_OF(r);
     pthread_mutex_unlock(&s->check->lock);
-    *e = (Earlier){block, WARP_OF(r), LANE_OF(r), LINE_OF(r), tick, (uint32_t)r & 15, block == s->block, false, false};
+    *e = (Earlier){block, WARP_OF(r), LANE_OF(r), LINE_OF(r), tick, (uint32_t)r & FLAGS, block == s->block, false, false};
     return !e->same_block || row == (s->segment & ROW_MASK);
 }
 
@@ -58,8 +58,12 @@ static void against(const Access *a, uint64_t r, uint64_t mine) {
     Earlier e;
     if (!r || !(BYTES_OF(r) & BYTES_OF(mine))) return;
     bool same = same_thread(r, mine);
-    if (same && !(r & READ && r & (MORE_LANES | MORE_WARPS))) return;
+    if (same && !(r & READ && r & (MORE_LANES | MORE_WARPS)) && !(r & OF_LANES)) return;
     if (!earlier(a->s, r, &e)) return;
+    if (r & OF_LANES) {
+        e.other_lane = true;
+        if (e.same_block && e.warp == a->warp) return; /* which of its lanes wrote these bytes is not known */
+    }
     if (same) {
         e.other_lane = r & MORE_LANES;
         e.other_warp = r & MORE_WARPS;
@@ -72,7 +76,7 @@ static void note_reader(BlockState *s, uint64_t *last, uint64_t *reader, uint64_
     uint64_t r = *reader;
     bool same = same_thread(r, mine);
     if (!r || (same && !(r & (MORE_LANES | MORE_WARPS)))) {
-        *reader = mine;
+        if (r >> 22 != mine >> 22 || r & STRONG || !(mine & STRONG)) *reader = mine;
         return;
     }
     if (same) return;
@@ -83,7 +87,8 @@ static void note_reader(BlockState *s, uint64_t *last, uint64_t *reader, uint64_
             return;
         }
         if (warp == WARP_OF(mine)) {
-            *reader = r | MORE_LANES;
+            if (BYTES_OF(r) & BYTES_OF(mine)) *reader = r | MORE_LANES;
+            else if (r >> 27 == mine >> 27) *reader = r | BYTES(BYTES_OF(mine)) | OF_LANES;
             return;
         }
     }
@@ -104,7 +109,7 @@ static void one_word(Access *a, Page *p, uint32_t word, uint64_t mine, bool load
     against(a, *last, mine);
     against(a, *reader, mine);
     if (!(BYTES_OF(*reader) & ~BYTES_OF(mine))) *reader = 0;
-    *last = mine;
+    *last = lw_last(*last, mine, *last >> 27 == mine >> 27);
 }
 
 void lw_global(Access *a) {

@@ -20,12 +20,16 @@ void lw_shared_room(BlockState *s, uint64_t bytes) {
 }
 
 static Earlier earlier(const BlockState *s, uint64_t r) {
-    return (Earlier){s->block, WARP_OF(r), LANE_OF(r), LINE_OF(r), TICK_OF(r), (uint32_t)r & 15, true, false, false};
+    return (Earlier){s->block, WARP_OF(r), LANE_OF(r), LINE_OF(r), TICK_OF(r), (uint32_t)r & FLAGS, true, false, false};
 }
 
 static void against(const Access *a, uint64_t r, uint64_t mine) {
     if (TICK_OF(r) < a->s->all || !(BYTES_OF(r) & BYTES_OF(mine))) return;
     Earlier e = earlier(a->s, r);
+    if (r & OF_LANES) {
+        e.other_lane = true;
+        if (e.warp == a->warp) return; /* which of its lanes wrote these bytes is not known */
+    }
     if (!SAME_THREAD(r, mine)) {
         lw_conflict(a, &e);
         return;
@@ -40,7 +44,7 @@ static void note_reader(BlockState *s, uint32_t word, uint64_t mine) {
     uint64_t r = s->reader[word];
     uint32_t v = WARP_OF(mine), u = WARP_OF(r);
     if (TICK_OF(r) < s->all || (SAME_THREAD(r, mine) && !(r & (MORE_LANES | MORE_WARPS)))) {
-        s->reader[word] = mine;
+        if (r >> 22 != mine >> 22 || r & STRONG || !(mine & STRONG)) s->reader[word] = mine;
         return;
     }
     if (lw_in_step(s, v, LANE_OF(mine), u, LANE_OF(r), TICK_OF(r)) && !SAME_THREAD(r, mine)) {
@@ -48,7 +52,9 @@ static void note_reader(BlockState *s, uint32_t word, uint64_t mine) {
         return;
     }
     if (u == v) {
-        s->reader[word] = r | (SAME_THREAD(r, mine) ? 0 : MORE_LANES);
+        if (SAME_THREAD(r, mine)) return;
+        if (BYTES_OF(r) & BYTES_OF(mine)) s->reader[word] = r | MORE_LANES;
+        else if (TICK_OF(r) == TICK_OF(mine)) s->reader[word] = r | BYTES(BYTES_OF(mine)) | OF_LANES;
         return;
     }
     uint64_t second = s->last[word];
@@ -69,7 +75,7 @@ static void write_word(Access *a, uint32_t word, uint64_t mine) {
     against(a, s->last[word], mine);
     against(a, s->reader[word], mine);
     if (!(BYTES_OF(s->reader[word]) & ~BYTES_OF(mine))) s->reader[word] = 0;
-    s->last[word] = mine;
+    s->last[word] = lw_last(s->last[word], mine, s->last[word] >> 27 == mine >> 27);
 }
 
 /* The words of one lane's access, with the bytes of each that are touched. */

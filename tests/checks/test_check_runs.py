@@ -1,0 +1,147 @@
+"""`lanewise check` on whole programs: exit codes, JSON, SARIF, suppressions, builds and schedules."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lanewise.errors import ExitCode
+
+PROGRAM = """
+#include <cstdio>
+__global__ void past(float* a, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i <= n) a[i] = i;
+}
+__global__ void racy(int* a) {
+  __shared__ int s[64];
+  s[threadIdx.x] = a[threadIdx.x];
+  a[threadIdx.x] = s[63 - threadIdx.x];
+}
+__global__ void hidden(int* a) {
+  __shared__ int s[64];
+  s[threadIdx.x] = a[threadIdx.x];
+  a[threadIdx.x] = 0 * s[63 - threadIdx.x];
+}
+__global__ void order(int* a) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    a[0] = 1;
+    __threadfence();
+    atomicExch(a + 1, 1);
+  } else if (blockIdx.x == 3 && threadIdx.x == 0) {
+    if (atomicAdd(a + 1, 0) == 1) {
+      __threadfence();
+    }
+    a[2] = a[0];
+  }
+}
+int main(int argc, char** argv) {
+  int* a;
+  cudaMalloc(&a, 400);
+  cudaMemset(a, 0, 400);
+  switch (argv[1][0]) {
+    case 'p': past<<<2, 64>>>((float*)a, 100); break;
+    case 'r': racy<<<1, 64>>>(a); break;
+    case 'h': hidden<<<1, 64>>>(a); break;
+    case 'o': order<<<4, 32>>>(a); break;
+    case 'n': break;
+  }
+  cudaDeviceSynchronize();
+  printf("%s\\n", cudaGetErrorString(cudaGetLastError()));
+  if (argc < 3) cudaFree(a);
+}
+"""
+
+ALLOCATES = PROGRAM[: PROGRAM.index("cudaMalloc")].count("\n") + 1
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("program") / "program.cu"
+    path.write_text(PROGRAM)
+    return path
+
+
+def check(source: Path, *words: str, folder: Path, command: str = "check") -> tuple[int, dict[str, object], str]:
+    out = folder / "out.json"
+    options, _, arguments = " ".join(words).partition("--- ")
+    line = [sys.executable, "-m", "lanewise", command, "--json", str(out), *options.split(), str(source), "--"]
+    done = subprocess.run([*line, *arguments.split()], capture_output=True, text=True, check=False)
+    return done.returncode, json.loads(out.read_text()) if out.exists() else {}, done.stdout + done.stderr
+
+
+def found(document: dict[str, object]) -> list[tuple[str, str, int]]:
+    return [(f["check"], f["severity"], f["line"]) for f in document["findings"]]  # type: ignore[attr-defined]
+
+
+def test_a_program_with_a_write_past_the_end(source: Path, tmp_path: Path) -> None:
+    sarif = tmp_path / "out.sarif"
+    status, document, text = check(source, f"--sarif {sarif} --- p", folder=tmp_path)
+    assert status == ExitCode.FINDINGS
+    assert found(document) == [("bounds", "error", 5)]
+    finding = document["findings"][0]  # type: ignore[index]
+    assert finding["file"] == str(source)
+    assert finding["thread"] == [36, 0, 0]
+    assert any("made at" in sentence and sentence.endswith(f":{ALLOCATES}") for sentence in finding["evidence"])
+    assert text.startswith("no error\n")  # it went on
+    assert "1 error in 1 launch" in text
+    run = json.loads(sarif.read_text())["runs"][0]
+    assert [(r["ruleId"], r["level"]) for r in run["results"]] == [("bounds", "error")]
+    assert run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 5
+
+
+def test_a_race_has_two_sides(source: Path, tmp_path: Path) -> None:
+    status, document, _ = check(source, "--- r", folder=tmp_path)
+    assert status == ExitCode.FINDINGS
+    (finding,) = document["findings"]  # type: ignore[misc]
+    assert {side["line"] for side in finding["sides"]} == {9, 10}
+    assert {side["did"] for side in finding["sides"]} == {"read", "write"}
+
+
+def test_nothing_checked_is_not_clean(source: Path, tmp_path: Path) -> None:
+    status, document, text = check(source, "--- n", folder=tmp_path)
+    assert status == ExitCode.UNCHECKED
+    assert document["check"]["launches"] == 0  # type: ignore[index]
+    assert "nothing found in 0 launches" in text
+
+
+def test_memory_that_is_never_freed(source: Path, tmp_path: Path) -> None:
+    status, document, _ = check(source, "--checks leak --- h keep", folder=tmp_path)
+    assert status == ExitCode.FINDINGS
+    assert found(document) == [("leak", "warning", ALLOCATES)]
+
+
+def test_builds(source: Path, tmp_path: Path) -> None:
+    assert check(source, "--- h", folder=tmp_path)[0] == ExitCode.OK
+    status, document, text = check(source, "--build both --- h", folder=tmp_path)
+    assert status == ExitCode.FINDINGS
+    assert "seen in the build without optimisation" in document["findings"][0]["evidence"]  # type: ignore[index]
+    assert text.count("no error") == 1  # the output of the program is shown once
+
+
+def test_schedules(source: Path, tmp_path: Path) -> None:
+    """Block 3 reads what block 0 published, or what it is about to write: only other orders show that."""
+    assert check(source, "--checks race --- o", folder=tmp_path)[0] == ExitCode.OK
+    status, document, _ = check(source, "--checks race --schedules 2 --- o", folder=tmp_path)
+    assert status == ExitCode.FINDINGS
+    assert document["check"]["launches"] == 2  # type: ignore[index]
+
+
+def test_run_with_checks_keeps_its_report(source: Path, tmp_path: Path) -> None:
+    status, document, text = check(source, "--check=race --- r", folder=tmp_path, command="run")
+    assert status == ExitCode.FINDINGS
+    assert document["check"]["checks"] == ["race"]  # type: ignore[index]
+    assert "requests" in text or "req." in text
+
+
+def test_suppressions_of_a_file(source: Path, tmp_path: Path) -> None:
+    config = tmp_path / "lanewise.toml"
+    config.write_text('[[suppress]]\ncheck = "race"\nkernel = "racy*"\nreason = "known"\n')
+    status, document, text = check(source, f"--config {config} --- r", folder=tmp_path)
+    assert status == ExitCode.OK
+    assert document["check"]["suppressed"] == 1  # type: ignore[index]
+    assert "1 finding suppressed" in text
