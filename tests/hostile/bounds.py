@@ -14,7 +14,7 @@ import numpy as np
 
 from lanewise.emulator.engine import Engine
 from lanewise.emulator.launch import Limits
-from lanewise.emulator.layout import LOCAL_WINDOW, SHARED_WINDOW
+from lanewise.emulator.layout import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.program import Program
 from lanewise.ptx import parse
@@ -110,8 +110,10 @@ SKIP:
         if self.space == "local":
             return end <= LOCAL_BYTES
         if self.space == "":
-            if address >= SHARED_WINDOW and end <= SHARED_WINDOW + SHARED_BYTES:
-                return True
+            # The block's own memory, and the same memory as that of rank 0 in the cluster of one block.
+            for window in (SHARED_WINDOW, SHARED_WINDOW + (1 << RANK_SHIFT)):
+                if address >= window and end <= window + SHARED_BYTES:
+                    return True
             if address >= LOCAL_WINDOW and end <= LOCAL_WINDOW + LOCAL_BYTES:
                 return True
         return any(begin <= address and end <= stop for begin, stop in ranges)
