@@ -104,10 +104,7 @@ def test_refused(text: str, words: str) -> None:
     [
         "cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%d1, {%r1, %r2, %r3, %r4, %r5}]",
         "mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 {%r1,%r2}, {%r1,%r2}, {%r5,%r6}, {%r1,%r2}, %r3, 0",
-<<<<<<< HEAD
-=======
         "tex.2d.v2.f16x2.f32 {%r1, %r2}, [%d1, {%f1, %f2}]",
->>>>>>> 20d6a6c (Textures filtered and counted as on the card; graphs: captures with their dependencies, edges, updates, events, printing)
         "tcgen05.wait::ld.sync.aligned",
     ],
 )
