@@ -222,6 +222,9 @@ def _shares(
         if len(rest) == 1 and access.instruction.predicate is None and 0 < threads < ran:
             share = Fraction(threads, ran)
         parts[access.instruction.offset] = share
+    for access in carrying:
+        if access.ptx is not None and access.ptx.in_pieces:
+            parts[access.instruction.offset] *= _copies(kernel, access, loop, carrying)
     result = {}
     start = Fraction(0)
     for access in carrying:
@@ -231,6 +234,16 @@ def _shares(
         result[access.instruction.offset] = (start, start + share)
         start += share
     return result
+
+
+def _copies(
+    kernel: MachineKernel, access: MachineAccess, loop: int | None, carrying: Sequence[MachineAccess]
+) -> Fraction:
+    """Of an access that several instructions make: the copies of it in a block over the instructions there."""
+    together = sum(other.block == access.block for other in carrying)
+    stages = kernel.loops[loop].stages if loop is not None else ()
+    copies = next((stage.copies for stage in stages if access.block in stage.blocks), 1)
+    return Fraction(copies, together)
 
 
 _WHOLE = (Fraction(0), Fraction(1))
@@ -246,7 +259,7 @@ def _part(value: int, share: tuple[Fraction, Fraction]) -> int:
 def _cost(access: MachineAccess, run: Executions, counted: SiteCounts, share: tuple[Fraction, Fraction]) -> AccessCost:
     site = counted.site
     sectors = sectors_ideal = wavefronts = wavefronts_ideal = None
-    on = _part(counted.threads_on, share)
+    on = run.threads if access.ptx is not None and access.ptx.in_pieces else _part(counted.threads_on, share)
     if access.recount is not None and access.recount.rule == CountRule.EXCHANGE:
         # `counted` holds the wavefronts of the loop's loads and, in place of sectors, those of its swaps.
         swap = access.instruction.name != "LDS"

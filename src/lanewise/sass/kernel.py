@@ -40,6 +40,7 @@ class PtxAccess:
     space: Space
     kind: AccessKind
     width_bits: int
+    in_pieces: bool = False  # several machine instructions make it, each a part of what is counted (wmma)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,8 @@ def ptx_access(instruction: Instruction) -> PtxAccess | None:
         return PtxAccess(Space.GLOBAL, AccessKind.LOAD, 8 * copy_bytes(instruction))
     if instruction.opcode == "cp" and instruction.has("bulk") and not instruction.has("tensor"):
         return _bulk_access(instruction)
+    if instruction.opcode == "wmma":
+        return _fragment(instruction)
     kind = _KINDS.get(instruction.opcode)
     if kind is None or not instruction.types:
         return None
@@ -142,6 +145,14 @@ def ptx_access(instruction: Instruction) -> PtxAccess | None:
     if instruction.opcode in ("ldmatrix", "stmatrix"):
         return PtxAccess(Space.SHARED, kind, _ROW_BITS)
     return PtxAccess(space, kind, TYPE_BITS[instruction.type] * vector_length(instruction))
+
+
+def _fragment(instruction: Instruction) -> PtxAccess | None:
+    """What a load or store of wmma accesses; None for the products."""
+    if instruction.has("mma"):
+        return None
+    kind = AccessKind.LOAD if instruction.has("load") else AccessKind.STORE
+    return PtxAccess(space_of(instruction), kind, TYPE_BITS[instruction.type], in_pieces=True)
 
 
 def _bulk_access(instruction: Instruction) -> PtxAccess | None:
@@ -171,7 +182,7 @@ def _access(instruction: SassInstruction, block: int, known: Mapping[Line, tuple
     if not agrees or (kind != ptx.kind and rule != CountRule.EXCHANGE):
         return MachineAccess(instruction, block, line, None)
     differs = instruction.width_bits != ptx.width_bits or rule in (CountRule.EXCHANGE, CountRule.WORDS)
-    if not differs or ptx.space in (Space.GENERIC, Space.TEXTURE, Space.SURFACE):
+    if ptx.in_pieces or not differs or ptx.space in (Space.GENERIC, Space.TEXTURE, Space.SURFACE):
         return MachineAccess(instruction, block, line, ptx)
     return MachineAccess(instruction, block, line, ptx, Recount(module, line[1], instruction.width_bits, rule))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
 from lanewise.emulator.lowering.memory import components
-from lanewise.emulator.matrix import eight_bits, multiply
+from lanewise.emulator.matrix import eight_bits, multiply, quad_pairs
 from lanewise.emulator.matrix.product import EIGHT_BITS, Product
 from lanewise.ptx.syntax import Instruction, Operand
 
@@ -31,6 +31,16 @@ def product_of(ins: Instruction) -> Product:
     return Product(m, k, a, b, c, d, ins.has("satfinite"), operation)
 
 
+def _function(ins: Instruction) -> tuple[str, str]:
+    """Name and text of the function of an mma: a, b, c and then d in memory."""
+    if ins.has("m8n8k4") and ins.type != "f64":
+        d, _, _, c = ins.types
+        first, second = (word for word in ins.modifiers if word in ("row", "col"))
+        return quad_pairs.name((first, second), c, d), quad_pairs.write((first, second), c, d)
+    product = product_of(ins)
+    return multiply.name(product), (eight_bits if product.a in EIGHT_BITS else multiply).write(product)
+
+
 def store_registers(t: FunctionTranslator, room: str, operands: tuple[Operand, ...], element: str) -> None:
     """Put registers of all lanes one after the other into memory."""
     for number, operand in enumerate(operands):
@@ -50,10 +60,9 @@ def load_registers(t: FunctionTranslator, room: str, first: int, targets: tuple[
 
 def mma(t: FunctionTranslator, ins: Instruction) -> None:
     """mma.sync, dense."""
-    product = product_of(ins)
-    name = multiply.name(product)
-    t.out.define(name, (eight_bits if product.a in EIGHT_BITS else multiply).write(product))
-    element = "i64" if product.a == "f64" else "i32"
+    name, text = _function(ins)
+    t.out.define(name, text)
+    element = "i64" if ins.type == "f64" else "i32"
     d, a, b, c = (components(operand) for operand in ins.operands)
     room = t.room(len(a + b + c + d) * int(element[1:]) * 4)
     store_registers(t, room, a + b + c, element)

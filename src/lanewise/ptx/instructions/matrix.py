@@ -42,6 +42,9 @@ _NIBBLES = "s4|u4"
 _EIGHT = "e4m3|e5m2"
 
 _MMA_FORMS = (
+    "sync aligned m8n8k4 row|col row|col f32 f16 f16 f32 : {f32*8} {b32*2} {b32*2} {f32*8}",
+    "sync aligned m8n8k4 row|col row|col f16 f16 f16 f16 : {b32*4} {b32*2} {b32*2} {b32*4}",
+    "sync aligned m8n8k4 row|col row|col f32 f16 f16 f16 : {f32*8} {b32*2} {b32*2} {b32*4}",
     *(_mma_form(f"{r} f16 f16 {r}", (16, 8, k), 16, r) for k in (8, 16) for r in ("f16", "f32")),
     *(_mma_form("f32 bf16 bf16 f32", (16, 8, k), 16, "f32") for k in (8, 16)),
     *(_mma_form("f32 tf32 tf32 f32", (16, 8, k), 32, "f32") for k in (4, 8)),
@@ -58,57 +61,98 @@ _MMA_FORMS = (
     *(_mma_form("s32 b1 b1 s32 xor|and popc", (m, 8, k), 1, "s32") for m, k in ((8, 128), (16, 128), (16, 256))),
 )
 
-_WMMA = "m16n16k16|m8n32k16|m32n8k16|m16n16k8|m8n8k4|m8n8k32|m8n8k128"
+_CUBES = ((16, 16, 16), (8, 32, 16), (32, 8, 16))
+# Of each type of a and b: its shapes, and the types of c and d.
+_WMMA = (
+    ("f16", _CUBES, ("f16", "f32")),
+    ("bf16", _CUBES, ("f32",)),
+    ("s8|u8", _CUBES, ("s32",)),
+    ("tf32", ((16, 16, 8),), ("f32",)),
+    ("f64", ((8, 8, 4),), ("f64",)),
+    ("s4|u4", ((8, 8, 32),), ("s32",)),
+    ("b1", ((8, 8, 128),), ("s32",)),
+)
+
+
+def _name(shape: tuple[int, int, int]) -> str:
+    return "m{}n{}k{}".format(*shape)
+
+
+def _held(kind: str, rows: int, columns: int) -> str:
+    """The registers of a fragment of wmma."""
+    kind = kind.partition("|")[0]
+    if kind == "f64":
+        return f"{{f64*{rows * columns // 32}}}"
+    if kind in ("f32", "s32"):
+        return f"{{{kind}*{rows * columns // 32}}}"
+    bits = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "s4": 4, "b1": 1}[kind]
+    return f"{{b32*{rows * columns * bits // 1024}}}"
+
+
+def _operand(matrix: str, kind: str, shape: tuple[int, int, int]) -> str:
+    """The same of a or b; those of halves take eight registers always."""
+    m, n, k = shape
+    return "{b32*8}" if kind == "f16" else _held(kind, *((m, k) if matrix == "a" else (k, n)))
+
+
+def _layout(matrix: str, kind: str) -> str:
+    """Elements of less than a byte lie by rows in a, by columns in b."""
+    return {"a": "row", "b": "col"}[matrix] if kind in ("s4|u4", "b1") else "row|col"
+
+
+_MEMORY = f"global|{_SHARED}?"
+_LOADS = {
+    **{
+        matrix: tuple(
+            f"sync aligned {_layout(matrix, kind)} {_name(shape)} {_MEMORY} {kind} : "
+            f"{_operand(matrix, kind, shape)} [] u32?"
+            for kind, shapes, _ in _WMMA
+            for shape in shapes
+        )
+        for matrix in "ab"
+    },
+    "c": tuple(
+        dict.fromkeys(
+            f"sync aligned row|col {_name(shape)} {_MEMORY} {kind} : {_held(kind, *shape[:2])} [] u32?"
+            for _, shapes, results in _WMMA
+            for shape in shapes
+            for kind in results
+        )
+    ),
+}
+_STORES = tuple(f"{form.partition(' : ')[0]} : [] {form.partition(' : ')[2].split()[0]} u32?" for form in _LOADS["c"])
+
+
+def _wmma_forms() -> tuple[str, ...]:
+    found = []
+    for kind, shapes, results in _WMMA:
+        layouts = "row col" if kind in ("s4|u4", "b1") else "row|col row|col"
+        for shape in shapes:
+            a, b = (_operand(matrix, kind, shape) for matrix in "ab")
+            for d in results:
+                for c in results:
+                    words = {
+                        "f16": f"{d} {c}",
+                        "f64": "rn? f64 f64 f64 f64",
+                        "b1": "s32 b1 b1 s32",
+                    }.get(kind, f"{d} {kind} {kind} {c}")
+                    head = "xor|and popc " if kind == "b1" else ""
+                    tail = " satfinite?" if d == "s32" and kind != "b1" else ""
+                    held = [_held(result, *shape[:2]) for result in (d, c)]
+                    found.append(
+                        f"{head}sync aligned {layouts} {_name(shape)} {words}{tail} : {held[0]} {a} {b} {held[1]}"
+                    )
+    return tuple(found)
+
 
 SPECS: tuple[InstructionSpec, ...] = (
     *(
-        _warp(
-            f"wmma.load.{matrix}",
-            "9.7.14.4.3",
-            f"Load matrix {matrix}",
-            None,
-            f"sync aligned row|col {_WMMA} global|{_SHARED}? {types} : {{T}} [] u32?",
-            reason="not run yet",
-        )
-        for matrix, types in (
-            ("a", "f16|bf16|tf32|f64|s8|u8|s4|u4|b1"),
-            ("b", "f16|bf16|tf32|f64|s8|u8|s4|u4|b1"),
-            ("c", "f16|f32|f64|s32"),
-        )
+        _warp(f"wmma.load.{matrix}", "9.7.14.4.3", f"Load matrix {matrix}", "wmma.load", *forms)
+        for matrix, forms in _LOADS.items()
     ),
-    _warp(
-        "wmma.store.d",
-        "9.7.14.4.4",
-        "Store matrix d",
-        None,
-        f"sync aligned row|col {_WMMA} global|{_SHARED}? f16|f32|f64|s32 : [] {{T}} u32?",
-        reason="not run yet",
-        destinations=0,
-    ),
-    _warp(
-        "wmma.mma",
-        "9.7.14.4.5",
-        "Multiply and add matrices",
-        None,
-        f"sync aligned row|col row|col {_WMMA} satfinite? f16|f32 f16|f32 : {{T}} {{T}} {{T}} {{T}}",
-        f"sync aligned row|col row|col {_WMMA} f32 bf16|tf32 bf16|tf32 f32 : {{T}} {{T}} {{T}} {{T}}",
-        f"sync aligned row|col row|col {_WMMA} RND? f64 f64 f64 f64 : {{T}} {{T}} {{T}} {{T}}",
-        f"sync aligned row|col row|col {_WMMA} s32 s8|u8|s4|u4 s8|u8|s4|u4 s32 satfinite? : {{T}} {{T}} {{T}} {{T}}",
-        f"xor|and popc sync aligned row col {_WMMA} s32 b1 b1 s32 : {{T}} {{T}} {{T}} {{T}}",
-        reason="not run yet",
-    ),
+    _warp("wmma.store.d", "9.7.14.4.4", "Store matrix d", "wmma.store", *_STORES, destinations=0),
+    _warp("wmma.mma", "9.7.14.4.5", "Multiply and add matrices", "wmma.mma", *_wmma_forms()),
     _warp("mma", "9.7.14.5.14", "Multiply and add matrices", "mma.mma", *_MMA_FORMS),
-    _warp(
-        "mma.m8n8k4",
-        "9.7.14.5.1",
-        "Multiply and add four pairs of matrices of halves",
-        None,
-        "sync aligned m8n8k4 row|col row|col f32 f16 f16 f32 : {f32*8} {b32*2} {b32*2} {f32*8}",
-        "sync aligned m8n8k4 row|col row|col f16 f16 f16 f16 : {b32*4} {b32*2} {b32*2} {b32*4}",
-        "sync aligned m8n8k4 row|col row|col f32 f16 f16 f16 : {f32*8} {b32*2} {b32*2} {b32*4}",
-        fixed="",
-        reason="not run yet",
-    ),
     _later(
         "mma.kind",
         "9.7.14.5.14",
