@@ -66,12 +66,17 @@ _CUBES = ((16, 16, 16), (8, 32, 16), (32, 8, 16))
 _WMMA = (
     ("f16", _CUBES, ("f16", "f32")),
     ("bf16", _CUBES, ("f32",)),
-    ("s8|u8", _CUBES, ("s32",)),
+    ("s8", _CUBES, ("s32",)),
+    ("u8", _CUBES, ("s32",)),
     ("tf32", ((16, 16, 8),), ("f32",)),
     ("f64", ((8, 8, 4),), ("f64",)),
-    ("s4|u4", ((8, 8, 32),), ("s32",)),
+    ("s4", ((8, 8, 32),), ("s32",)),
+    ("u4", ((8, 8, 32),), ("s32",)),
     ("b1", ((8, 8, 128),), ("s32",)),
 )
+
+
+_PARTS_OF_BYTES = ("s4", "u4", "b1")
 
 
 def _name(shape: tuple[int, int, int]) -> str:
@@ -80,12 +85,11 @@ def _name(shape: tuple[int, int, int]) -> str:
 
 def _held(kind: str, rows: int, columns: int) -> str:
     """The registers of a fragment of wmma."""
-    kind = kind.partition("|")[0]
     if kind == "f64":
         return f"{{f64*{rows * columns // 32}}}"
     if kind in ("f32", "s32"):
         return f"{{{kind}*{rows * columns // 32}}}"
-    bits = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "s4": 4, "b1": 1}[kind]
+    bits = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}[kind]
     return f"{{b32*{rows * columns * bits // 1024}}}"
 
 
@@ -97,7 +101,7 @@ def _operand(matrix: str, kind: str, shape: tuple[int, int, int]) -> str:
 
 def _layout(matrix: str, kind: str) -> str:
     """Elements of less than a byte lie by rows in a, by columns in b."""
-    return {"a": "row", "b": "col"}[matrix] if kind in ("s4|u4", "b1") else "row|col"
+    return {"a": "row", "b": "col"}[matrix] if kind in _PARTS_OF_BYTES else "row|col"
 
 
 _MEMORY = f"global|{_SHARED}?"
@@ -126,7 +130,7 @@ _STORES = tuple(f"{form.partition(' : ')[0]} : [] {form.partition(' : ')[2].spli
 def _wmma_forms() -> tuple[str, ...]:
     found = []
     for kind, shapes, results in _WMMA:
-        layouts = "row col" if kind in ("s4|u4", "b1") else "row|col row|col"
+        layouts = "row col" if kind in _PARTS_OF_BYTES else "row|col row|col"
         for shape in shapes:
             a, b = (_operand(matrix, kind, shape) for matrix in "ab")
             for d in results:
