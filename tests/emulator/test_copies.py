@@ -11,7 +11,7 @@ import pytest
 import lanewise
 from lanewise.emulator.launch import Limits
 from lanewise.errors import KernelFault, UnsupportedCode
-from lanewise.hardware import banks, coalescing
+from lanewise.hardware import copies
 from lanewise.records import AccessKind, Space
 
 LIMITS = Limits(seconds=30)
@@ -105,14 +105,16 @@ def test_bytes_and_counts(text: str, size: int, sizes: bool) -> None:
         mask = sum(1 << lane for lane in range(32) if rows[lane, 3])
         reads = sum(1 << lane for lane in range(32) if rows[lane, 3] and rows[lane, 2])
         sources, targets = rows[:, 0].tolist(), rows[:, 1].tolist()
+        if ".cg" in text:
+            cost = copies.past_cache(sources, targets, mask, reads)
+        else:
+            cost = copies.through_cache(sources, targets, mask, reads, size)
         assert (load.space, load.kind, load.width_bits) == (Space.GLOBAL, AccessKind.LOAD, 8 * size)
         assert (load.requests, load.threads_on) == (1, reads.bit_count())
-        assert load.sectors == coalescing.sectors(sources, reads, size)
-        assert load.sectors_ideal == coalescing.sectors_ideal(sources, reads, size)
+        assert (load.sectors, load.sectors_ideal) == (cost.sectors, cost.sectors_ideal)
         assert (store.space, store.kind, store.width_bits) == (Space.SHARED, AccessKind.STORE, 8 * size)
         assert (store.requests, store.threads_on) == (1, mask.bit_count())
-        assert store.wavefronts == banks.wavefronts(targets, mask, size, AccessKind.STORE)
-        assert store.wavefronts_ideal == banks.wavefronts_ideal(targets, mask, size, AccessKind.STORE)
+        assert (store.wavefronts, store.wavefronts_ideal) == (cost.wavefronts, cost.wavefronts_ideal)
 
 
 def test_ignored_sources_are_not_read() -> None:

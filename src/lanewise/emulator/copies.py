@@ -9,8 +9,7 @@ it lands: early, as a card may do.
 from __future__ import annotations
 
 from lanewise.emulator.layout import (
-    SITE_ON,
-    SITE_REQUESTS_ON,
+    SITE_COUNTERS,
     AsyncEntry,
     AsyncQueue,
     Block,
@@ -23,10 +22,24 @@ from lanewise.emulator.layout import (
 _MAX = "splat (i32 2147483647)"
 
 TEXT = f"""
-; Global memory that a copy of %size bytes a lane reads, %from of them: checked, counted as a load is. Lanes that read
-; nothing are off.
-define internal void @lw_touch_copy(ptr %x, ptr %w, ptr %c, ptr %k, <32 x i64> %a, <32 x i32> %from, i32 %m, i32 %size, i32 %site, i32 %place) noinline nounwind {{
+; What a copy of %size bytes a lane reads (%from of them) at %a and writes at %o of shared memory: checked, counted as a
+; load at %cl and a store at %cs, and added to the warp's ring. %past: it goes past the first-level cache.
+define internal void @lw_async_copy(ptr %x, ptr %w, ptr %cl, ptr %k, ptr %cs, ptr %shared, <32 x i64> %a, <32 x i32> %o, <32 x i32> %from, i32 %m, i32 %size, i32 %load, i32 %store, i32 %place, i1 %past) noinline nounwind {{
+  %unpaid = alloca [{SITE_COUNTERS} x i64], align 64
+  %to = call <32 x i64> @lw_touch_shared(ptr %x, ptr %w, ptr %unpaid, ptr %shared, <32 x i32> %o, i32 %m, i32 %size, i32 %store, i1 false)
+  %source = call <32 x i64> @lw_copy_source(ptr %x, ptr %w, ptr %unpaid, ptr %k, <32 x i64> %a, <32 x i32> %from, i32 %m, i32 %size, i32 %load, i32 %place)
+  %readv = icmp ne <32 x i32> %from, zeroinitializer
+  %reads = bitcast <32 x i1> %readv to i32
+  call void @lw_copy_count(ptr %cl, ptr %cs, <32 x i64> %a, <32 x i32> %o, i32 %m, i32 %reads, i32 %size, i1 %past)
+  call void @lw_async_push(ptr %x, ptr %w, <32 x i64> %to, <32 x i64> %source, <32 x i32> %from, i32 %m, i32 %size, i32 %place)
+  ret void
+}}
+; Host addresses of what a copy reads: checked. Lanes that read nothing are off.
+define internal <32 x i64> @lw_copy_source(ptr %x, ptr %w, ptr %unpaid, ptr %k, <32 x i64> %a, <32 x i32> %from, i32 %m, i32 %size, i32 %site, i32 %place) noinline nounwind {{
 entry:
+  %as = alloca <32 x i64>, align 64
+  %fs = alloca <32 x i32>, align 64
+  %found_in = alloca [2 x i64], align 8
   %s0 = insertelement <32 x i32> poison, i32 %size, i32 0
   %sizes = shufflevector <32 x i32> %s0, <32 x i32> poison, <32 x i32> zeroinitializer
   %over = icmp ugt <32 x i32> %from, %sizes
@@ -48,16 +61,13 @@ sized:
   %readm0 = bitcast <32 x i1> %reads to i32
   %readm = and i32 %readm0, %m
   %partm = xor i32 %readm, %wholem
+  %host = call <32 x i64> @lw_touch_global(ptr %x, ptr %w, ptr %unpaid, ptr %k, <32 x i64> %a, i32 %wholem, i32 %size, i32 %site)
   %easy = icmp eq i32 %partm, 0
-  br i1 %easy, label %plain, label %parts
-plain:
-  call void @lw_touch_global(ptr %x, ptr %w, ptr %c, ptr %k, <32 x i64> %a, i32 %wholem, i32 %size, i32 %site)
-  ret void
+  br i1 %easy, label %out, label %parts
+out:
+  ret <32 x i64> %host
 parts:
-  call void @lw_check_each(ptr %x, ptr %w, ptr %k, <32 x i64> %a, i32 %wholem, i32 %size, i32 %site)
-  %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
-  store <32 x i64> %a, ptr %fa, align 64
-  %fs = alloca <32 x i32>, align 64
+  store <32 x i64> %a, ptr %as, align 64
   store <32 x i32> %from, ptr %fs, align 64
   %low = sub i32 %size, 1
   %low64 = zext i32 %low to i64
@@ -65,20 +75,20 @@ parts:
 loop:
   %rest = phi i32 [ %partm, %parts ], [ %rest1, %fine ]
   %end = icmp eq i32 %rest, 0
-  br i1 %end, label %count, label %lane
+  br i1 %end, label %out, label %lane
 lane:
   %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
   %less = sub i32 %rest, 1
   %rest1 = and i32 %rest, %less
   %bit = xor i32 %rest, %rest1
-  %ap = getelementptr i64, ptr %fa, i32 %i
+  %ap = getelementptr i64, ptr %as, i32 %i
   %at = load i64, ptr %ap
   %np = getelementptr i32, ptr %fs, i32 %i
   %n = load i32, ptr %np
   %n64 = zext i32 %n to i64
   %mis = and i64 %at, %low64
   %al = icmp eq i64 %mis, 0
-  %found = call i1 @lw_find(ptr %w, i64 %at, i64 %n64, ptr %k)
+  %found = call i1 @lw_find(ptr %w, i64 %at, i64 %n64, ptr %found_in)
   %ok = and i1 %al, %found
   br i1 %ok, label %fine, label %bad
 fine:
@@ -86,34 +96,10 @@ fine:
 bad:
   %code = select i1 %found, i32 {Fault.MISALIGNED}, i32 {Fault.BOUNDS}
   %wide = select i1 %found, i32 %size, i32 %n
+  %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
+  store <32 x i64> %a, ptr %fa, align 64
   call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %bit, i32 %wide)
   unreachable
-count:
-  store <2 x i64> zeroinitializer, ptr %k, align 8
-  %s = call i32 @lw_sectors(<32 x i64> %a, i32 %readm, i32 %size)
-  %s64 = zext i32 %s to i64
-  %on = call i32 @llvm.ctpop.i32(i32 %readm)
-  %on64 = zext i32 %on to i64
-  %size64 = zext i32 %size to i64
-  %b = mul i64 %on64, %size64
-  %b31 = add i64 %b, 31
-  %ideal0 = lshr i64 %b31, 5
-  %ideal = call i64 @llvm.umin.i64(i64 %ideal0, i64 %s64)
-  %cv0 = insertelement <2 x i64> poison, i64 %s64, i32 0
-  %cv = insertelement <2 x i64> %cv0, i64 %ideal, i32 1
-  %old = load <2 x i64>, ptr %c, align 8
-  %new = add <2 x i64> %old, %cv
-  store <2 x i64> %new, ptr %c, align 8
-  %op = getelementptr i64, ptr %c, i64 {SITE_ON}
-  %o0 = load i64, ptr %op
-  %o1 = add i64 %o0, %on64
-  store i64 %o1, ptr %op
-  %rp = getelementptr i64, ptr %c, i64 {SITE_REQUESTS_ON}
-  %r0 = load i64, ptr %rp
-  %r1 = add i64 %r0, 1
-  store i64 %r1, ptr %rp
-  call void @lw_note_pattern(ptr %c, <32 x i64> %a, i32 %readm, i32 %size)
-  ret void
 }}
 ; A warp begins: nothing of it is on its way, and (the first warp) nothing of the block.
 define internal void @lw_async_begin(ptr %x) noinline nounwind {{

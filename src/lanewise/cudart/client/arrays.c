@@ -1,5 +1,5 @@
 /* CUDA arrays: memory that programs reach by coordinates only. Those of more than one row lie in tiles, see
- * emulator/textures/record.py. */
+ * emulator/texture.py. */
 #include "lanewise.h"
 
 #include <stdlib.h>
@@ -130,7 +130,7 @@ static cudaError_t make(cudaArray_t *made, const struct cudaChannelFormatDesc *f
     }
     a->base = (uint64_t)memory;
     handle->data = a;
-    *made = a->handle = (cudaArray_t)handle;
+    *made = (cudaArray_t)handle;
     return cudaSuccess;
 }
 

@@ -37,10 +37,8 @@ API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
     Handle *handle = lw_handle(event, HANDLE_EVENT);
     REQUIRE(handle && flags <= 1, cudaErrorInvalidResourceHandle);
     if (lw_capturing(stream) && flags != cudaEventRecordExternal) { /* it marks a point of the capture */
-        const Handle *source = lw_handle(stream, HANDLE_STREAM);
-        handle->capture = source->capture;
-        handle->tails.count = 0;
-        return lw_return(lw_copy_tails(&handle->tails, &source->tails) ? cudaSuccess : cudaErrorMemoryAllocation);
+        handle->capture = lw_handle(stream, HANDLE_STREAM)->capture;
+        return cudaSuccess;
     }
     Work work = {.type = cudaGraphNodeTypeEventRecord, .event = event};
     return lw_return(lw_issue(&work, stream));

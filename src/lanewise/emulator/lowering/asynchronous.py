@@ -49,15 +49,12 @@ def copy(t: FunctionTranslator, ins: Instruction) -> None:
     reads = out.let(f"bitcast <32 x i1> {out.let(f'icmp ne <32 x i32> {read}, zeroinitializer')} to i32")
     events.access(t, ins, load, Space.GLOBAL, address, mask=out.let(f"and i32 {reads}, {mask}"))
     events.access(t, ins, store, Space.SHARED, target)
-    counters, cache = t.site_pointers(load)
+    loads, cache = t.site_pointers(load)
+    stores, _ = t.site_pointers(store)
     out.line(
-        f"call void @lw_touch_copy(ptr %x, ptr %w, ptr {counters}, ptr {cache}, <32 x i64> {source}, "
-        f"<32 x i32> {read}, i32 {mask}, i32 {size}, i32 {load.index}, i32 {place})"
-    )
-    host, _ = memory.touch(t, ins, Space.SHARED, target, size, store, is_load=False, mask=mask)
-    out.line(
-        f"call void @lw_async_push(ptr %x, ptr %w, <32 x i64> {host}, <32 x i64> {source}, <32 x i32> {read}, "
-        f"i32 {mask}, i32 {size}, i32 {place})"
+        f"call void @lw_async_copy(ptr %x, ptr %w, ptr {loads}, ptr {cache}, ptr {stores}, ptr %shared, "
+        f"<32 x i64> {source}, <32 x i32> {t.vector(target)}, <32 x i32> {read}, i32 {mask}, i32 {size}, "
+        f"i32 {load.index}, i32 {store.index}, i32 {place}, i1 {'true' if ins.has('cg') else 'false'})"
     )
 
 

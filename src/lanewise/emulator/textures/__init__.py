@@ -1,1 +1,0 @@
-"""Textures and surfaces: records, handles, coordinates, texels, filtering."""
