@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.emulator.lowering import memory
 from lanewise.emulator.tensor_layout import TensorIssue, TensorOperation
-from lanewise.ptx.syntax import Address, Instruction, Operand, Register, Symbol, TensorAddress, VectorOperand
+from lanewise.ptx.syntax import Address, Instruction, Operand, Register, Symbol, TensorAddress
 from lanewise.records import AccessKind, Space
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def _issue(
     im2col = any(modifier.startswith("im2col") for modifier in ins.modifiers)
     left = list(rest)
     offsets: tuple[Operand, ...] = ()
-    if left and isinstance(left[0], VectorOperand):
-        offsets = left[0].elements
+    if ins.has("im2col"):
+        offsets = memory.components(left[0])
         left = left[1:]
     for number in range(3):
         value = t.vector(t.operand(offsets[number], "u16")) if number < len(offsets) else None
