@@ -73,6 +73,11 @@ def textures_program() -> Path:
 
 
 @pytest.fixture(scope="session")
+def clusters_program() -> Path:
+    return _build("clusters.cu", flags=("-lcuda",))
+
+
+@pytest.fixture(scope="session")
 def ends_program() -> Path:
     return _build("ends.cu")
 

@@ -41,6 +41,10 @@ def test_textures(textures_program: Path) -> None:
     assert _run(textures_program)[:3] == (0, "all passed\n", "")
 
 
+def test_clusters(clusters_program: Path) -> None:
+    assert _run(clusters_program)[:3] == (0, "all passed\n", "")
+
+
 @pytest.mark.parametrize("code", [700, 716, 719])
 def test_faults(ends_program: Path, code: int) -> None:
     assert _run(ends_program, "sticky", str(code), "real")[:3] == (0, "", "")

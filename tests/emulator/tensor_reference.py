@@ -14,7 +14,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 def places(tensor: TensorMap, start: Sequence[int], offsets: Sequence[int] = ()) -> Iterator[tuple[int, ...]]:
-    """The coordinates of dimensions 1 and up that a copy goes through, in the order in which rows lie in shared memory."""
+    """Coordinates of dimensions 1 and up that a copy goes through, in the order of its rows in shared memory."""
     if not tensor.is_im2col:
         ranges = [
             range(at, at + size, step)

@@ -23,7 +23,6 @@ from lanewise.emulator.layout import FUEL, Abort, AsyncQueue, Block, BulkQueue, 
 from lanewise.emulator.layout import Service as ServiceCode
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.pool import Task
-from lanewise.emulator.tensor_layout import TensorQueue
 from lanewise.errors import EnvironmentProblem
 
 Dim = tuple[int, int, int]
@@ -182,8 +181,6 @@ class WorkerMemory:
         f.set(Worker.COUNTERS, _address(self.counters))
         f.set(Worker.CACHE, _address(self.cache))
         f.set(Worker.PARAMS, params)
-        self.tensors = _raw(TensorQueue.SIZE) if info.copies else None
-        f.set(Worker.TENSORS, _address(self.tensors) if self.tensors is not None else 0)
         slot = np.arange(slots, dtype=np.uint64)
         rows = self.blocks.reshape(slots, self.block_size)
         _column(rows, Block.SHARED, np.uint64)[:] = shared_base + slot * self.shared_size

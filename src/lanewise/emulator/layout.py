@@ -93,7 +93,6 @@ class Worker:
     FAULT_SIZE = 512  # i64: bytes a lane accesses
     BLOCKS_DONE = 520  # i64
     SPENT = 528  # i64: what this worker has added to Launch.EXECUTED
-    TENSORS = 536  # ptr: tensor_layout.TensorQueue; null in kernels that copy nothing asynchronously
     SINK = 576  # 64 bytes: where accesses go that are told and left out
     SIZE = 640
 

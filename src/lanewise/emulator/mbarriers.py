@@ -321,9 +321,7 @@ tested:
   %done1 = select i1 %ended, i32 %done0, i32 %done
   br label %loop
 open:
-  %copied = call i1 @lw_async_pump(ptr %x, ptr %w, ptr %p)
-  %boxes = call i1 @lw_tensor_pump(ptr %x, ptr %w, ptr %p)
-  %landed = or i1 %copied, %boxes
+  %landed = call i1 @lw_async_pump(ptr %x, ptr %w, ptr %p)
   br i1 %landed, label %look, label %still
 still:
   br i1 %again, label %tested, label %sleep

@@ -19,7 +19,7 @@ from lanewise.emulator import (
     moving,
     scheduler,
     tensor_copies,
-    tensor_queue,
+    tensor_issue,
 )
 from lanewise.emulator.matrix import shared as matrices
 
@@ -40,7 +40,7 @@ def text() -> str:
         bulk.definitions(),
         bulk_issue.definitions(),
         tensor_copies.definitions(),
-        tensor_queue.definitions(),
+        tensor_issue.definitions(),
     ]
     for element in _ELEMENTS:
         parts += [moving.gather(element)[1], moving.scatter(element)[1], moving.slow_ways(element)]

@@ -745,7 +745,6 @@ spins:
   br label %advance
 again:
   call void @lw_cluster_moved(ptr %blk)
-  call void @lw_tensor_end(ptr %w, ptr %blk)
   call void @lw_tell_block(ptr %w, ptr %blk, i64 0)
   store ptr null, ptr %acp
   %d = load i64, ptr %donep

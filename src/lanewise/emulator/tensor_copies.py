@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lanewise.emulator.bulk import reducer
 from lanewise.emulator.layout import (
     SITE_ON,
     SITE_REQUESTS_ON,
     SITE_SECTORS,
     SITE_SECTORS_IDEAL,
+    BulkCopy,
     Fault,
     Worker,
 )
 from lanewise.emulator.structured import Code
 from lanewise.emulator.tensor_layout import TensorCopy, TensorFault, TensorOperation
-from lanewise.emulator.tensor_maps import MAGIC, Interleave, Layout
+from lanewise.emulator.tensor_maps import MAGIC, ElementType, Interleave, Layout
 
 _HEAD = "ptr %x, ptr %w, ptr %a"
-_CHUNK = "ptr %a, ptr %shared, ptr %remote, i64 %lo, i64 %hi, i64 %n"
+_CHUNK = "ptr %x, ptr %w, ptr %a, ptr %shared, ptr %remote, i64 %lo, i64 %hi, i64 %n"
 _DIMENSIONS = range(1, 5)
 ENDLESS = 1 << 40  # more than any coordinate
 CHUNK = 16
@@ -73,6 +75,8 @@ def _check() -> str:
     im2col = c.field("%a", TensorCopy.MAP + Layout.IM2COL, "i8")
     with c.when(c.test("ne", im2col, c.field("%a", TensorCopy.IM2COL, "i32"))):
         _fault(c, TensorFault.MODE, im2col)
+    _check_type(c)
+    _check_start(c)
     offset = c.field("%a", TensorCopy.OFFSET, "i32")
     wide = c.test("eq", c.field("%a", TensorCopy.MAP + Layout.INTERLEAVE, "i8"), int(Interleave.BYTES_32))
     unit = c.select(wide, 255, 127)
@@ -86,6 +90,36 @@ def _check() -> str:
     return "; Is the copy %a of a box one that can be made? Returns its bytes.\n" + c.text(
         f"define internal i64 @lw_tensor_check({_HEAD}, i64 %limit) noinline nounwind"
     )
+
+
+def _check_type(c: Code) -> None:
+    """A reduction takes some types."""
+    operation = c.field("%a", TensorCopy.OPERATION, "i32")
+    kind = c.field("%a", TensorCopy.MAP + Layout.TYPE, "i8")
+    for number, name in enumerate(REDUCTIONS):
+        types = sum(1 << int(element_type) for element_type in reduced_types(name))
+        taken = c.test("ne", c.op("and", c.op("shl", "1", kind), types), 0)
+        is_this = c.test("eq", operation, TensorOperation.REDUCE + number)
+        with c.when(c.both(is_this, c.let(f"xor i1 {taken}, true"))):
+            _fault(c, TensorFault.TYPE, kind)
+
+
+def _check_start(c: Code) -> None:
+    """The first coordinate is one of a chunk; those of im2col lie in the box between the corners."""
+    at = c.at("%a", TensorCopy.MAP)
+    first = c.field("%a", TensorCopy.COORDINATES, "i32", signed=True)
+    with c.when(c.test("ne", c.op("and", c.mul(first, c.field(at, Layout.SIZE, "i8")), CHUNK - 1), 0)):
+        _fault(c, TensorFault.COORDINATE, first)
+    with c.when(c.test("ne", c.field(at, Layout.IM2COL, "i8"), 0)):
+        interleave = c.field(at, Layout.INTERLEAVE, "i8")
+        with c.when(c.test("ne", interleave, 0)):
+            _fault(c, TensorFault.INTERLEAVE, interleave)
+        last = c.sub(c.field(at, Layout.RANK, "i8"), 1)
+        for dimension in _dimensions(c, at, c.add(last, 1), "true")[:3]:
+            start = c.get(dimension.current)
+            below = c.test("slt", start, dimension.reset)
+            with c.when(c.let(f"or i1 {below}, {c.test('sge', start, dimension.end)}")):
+                _fault(c, TensorFault.PIXEL, start)
 
 
 def _shape(c: Code) -> tuple[str, str, str]:
@@ -153,9 +187,8 @@ def _move() -> str:
             whole = c.both(whole, there)
             lo = c.select(there, c.smallest(c.largest(c.sub(begin_bytes, from_), 0), CHUNK), CHUNK)
             hi = c.select(there, c.smallest(c.largest(c.sub(end_bytes, from_), 0), CHUNK), 0)
-            args = (
-                f"ptr %a, ptr {shared}, ptr {remote}, i64 {lo}, i64 {hi}, i64 {c.smallest(c.sub(bytes_, from_), CHUNK)}"
-            )
+            numbers = ", ".join(f"i64 {number}" for number in (lo, hi, c.smallest(c.sub(bytes_, from_), CHUNK)))
+            args = f"ptr %x, ptr %w, ptr %a, ptr {shared}, ptr {remote}, {numbers}"
             with c.when(loads):
                 with c.when(whole):
                     c.line(f"store i128 {c.let(f'load i128, ptr {remote}, align 1')}, ptr {shared}, align 16")
@@ -269,11 +302,46 @@ def _edge() -> str:
 def _out() -> str:
     c = Code()
     operation = c.field("%a", TensorCopy.OPERATION, "i32")
-    with c.when(c.test("eq", operation, TensorOperation.STORE)):
-        with c.loop(c.sub("%hi", "%lo")) as i:
-            c.move_byte(c.at("%shared", c.add(i, "%lo")), c.at("%remote", c.add(i, "%lo")))
+    kind = c.field("%a", TensorCopy.MAP + Layout.TYPE, "i8")
+    with c.unless(c.test("slt", "%lo", "%hi")):
         c.line("ret void")
+    source, target = c.at("%shared", "%lo"), c.at("%remote", "%lo")
+    length = c.sub("%hi", "%lo")
+    copy = c.array(32, "i8")
+    for offset, element, value in (
+        (BulkCopy.TO, "ptr", target),
+        (BulkCopy.FROM, "ptr", source),
+        (BulkCopy.BYTES, "i64", length),
+    ):
+        c.line(f"store {element} {value}, ptr {c.at(copy, offset)}")
+    with c.when(c.test("eq", operation, TensorOperation.STORE)):
+        c.line(f"call void @lw_bulk_copy(ptr %x, ptr %w, ptr {copy})")
+        c.line("ret void")
+    for number, name in enumerate(REDUCTIONS):
+        for element_type, suffix in reduced_types(name).items():
+            both = c.both(
+                c.test("eq", operation, TensorOperation.REDUCE + number), c.test("eq", kind, int(element_type))
+            )
+            with c.when(both):
+                c.line(f"call void @{reducer(name, suffix)}(ptr %x, ptr %w, ptr {copy})")
+                c.line("ret void")
     c.line("ret void")
-    return "; The bytes from %lo to %hi of a chunk go to global memory.\n" + c.text(
+    return "; The bytes from %lo to %hi of a chunk go to global memory, or are combined into it.\n" + c.text(
         f"define internal void @lw_tensor_out({_CHUNK}) noinline nounwind"
     )
+
+
+REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+_T = ElementType
+_ORDERED = {_T.UINT32: "u32", _T.INT32: "s32", _T.UINT64: "u64", _T.FLOAT16: "f16", _T.BFLOAT16: "bf16"}
+
+
+def reduced_types(operation: str) -> dict[ElementType, str]:
+    """The types of tensors that a reduction takes, and the type in which it is done (PTX ISA 9.7.9.25.5.3)."""
+    if operation in ("and", "or", "xor"):
+        return {_T.UINT32: "b32", _T.INT32: "b32", _T.UINT64: "b64", _T.INT64: "b64"}
+    if operation in ("inc", "dec"):
+        return {_T.UINT32: "u32"}
+    if operation == "add":
+        return {**_ORDERED, _T.INT64: "u64", _T.FLOAT32: "f32", _T.FLOAT32_FTZ: "f32", _T.FLOAT64: "f64"}
+    return {**_ORDERED, _T.INT64: "s64"}

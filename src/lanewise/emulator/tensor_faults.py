@@ -33,9 +33,21 @@ _WORDS: dict[int, tuple[str, str]] = {
         "a box at byte {:,} of shared memory goes beyond its end",
         "give the launch as many bytes of shared memory as the boxes take",
     ),
-    TensorFault.BARRIER: (
-        "the mbarrier of a copy, at byte {:,} of shared memory, is misaligned or outside",
-        "an mbarrier is 8 bytes of shared memory at a multiple of 8 (PTX ISA 9.7.13.15.2)",
+    TensorFault.TYPE: (
+        "the reduction does not take a tensor of data type {} (CUtensorMapDataType)",
+        "add, min and max take integers and floats, inc and dec UINT32, and, or, xor integers (PTX ISA 9.7.9.25.5.3)",
+    ),
+    TensorFault.COORDINATE: (
+        "the innermost coordinate of a box, {}, is misaligned",
+        "times the size of an element it is a multiple of 16 bytes; an H200 ends with cudaErrorIllegalInstruction",
+    ),
+    TensorFault.PIXEL: (
+        "a column of pixels starts at coordinate {}, outside the box between the map's corners",
+        f"start within it; an H200 ends with cudaErrorIllegalInstruction ({_ISA}, im2col mode)",
+    ),
+    TensorFault.INTERLEAVE: (
+        "im2col copies of interleaved tensors are not run yet (interleave {})",
+        "use a tensor with CU_TENSOR_MAP_INTERLEAVE_NONE",
     ),
     TensorFault.GLOBAL: (
         "a copy of a box goes out of bounds of the memory that the tensor map names, at {:#x}",
@@ -47,6 +59,8 @@ _WORDS: dict[int, tuple[str, str]] = {
 def words(kind: int, number: int, memory: DeviceMemory) -> tuple[str, str, tuple[str, ...], str | None]:
     """(check, message, evidence, next step) of a fault."""
     message, next_step = _WORDS[kind]
+    if kind in (TensorFault.COORDINATE, TensorFault.PIXEL) and number >> 63:
+        number -= 1 << 64
     evidence: tuple[str, ...] = ()
     if kind == TensorFault.GLOBAL and (near := memory.nearest(number)) is not None:
         evidence = (f"nearest allocation: {near.id} of {near.size:,} bytes ({near.kind}) at {near.base:#x}",)

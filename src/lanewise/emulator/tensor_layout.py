@@ -11,7 +11,6 @@ class TensorCopy:
     COORDINATES = 136  # i32 x 5
     OFFSETS = 156  # i16 x 3: of im2col
     SHARED = 168  # ptr: shared memory of the block that it reads or writes
-    BARRIER = 176  # ptr: the mbarrier that counts its bytes, or null
     OFFSET = 184  # i32: where the box lies in shared memory
     OPERATION = 188  # i32, see TensorOperation
     COUNTERS = 192  # ptr: of the site
@@ -21,7 +20,6 @@ class TensorCopy:
     RANK = 216  # i32: as the instruction says
     IM2COL = 220  # i32: 1 where the instruction says so
     FILL = 224  # 16 bytes of what is outside the tensor
-    BYTES = 240  # i64: of the box in shared memory
     SIZE = 256
 
 
@@ -35,15 +33,6 @@ class TensorIssue:
     COORDINATES = 640  # 5 x <32 x i32>
     OFFSETS = 1280  # 3 x <32 x i32>
     SIZE = 1664
-
-
-class TensorQueue:
-    """Copies of one worker that have not landed, in the order of their issue."""
-
-    COUNT = 0  # i64
-    COPIES = 64
-    CAPACITY = 64
-    SIZE = COPIES + CAPACITY * TensorCopy.SIZE
 
 
 class TensorOperation:
@@ -66,4 +55,7 @@ class TensorFault:
     GLOBAL = 6
     NO_MAP = 7
     MAP_ALIGNMENT = 8
-    BARRIER = 9
+    TYPE = 9
+    COORDINATE = 10
+    PIXEL = 11
+    INTERLEAVE = 12

@@ -17,6 +17,7 @@ MAX_RANK = 5
 MAX_BOX = 256
 MAX_STEP = 8
 MAX_PIXELS = 1024
+MAX_BYTES = 228 << 10  # of a box: the shared memory of a multiprocessor; no documentation says so, an H200 does
 DOCUMENT = "CUDA driver API, Tensor Map Object Management"
 
 
@@ -117,7 +118,7 @@ class Layout:
     """Where the fields of an encoded map lie."""
 
     MAGIC = 0  # u32
-    IM2COL, TYPE, RANK, SIZE = 4, 5, 6, 7  # u8
+    IM2COL, TYPE, RANK, SIZE = 4, 5, 6, 7  # u8; the size of what an index of dimension 0 stands for
     ADDRESS = 8  # u64
     STRIDES = 16  # u64 x 4
     LAST = 48  # u32 x 5: size of each dimension less 1
@@ -147,13 +148,17 @@ def encode(tensor: TensorMap) -> bytes:
     def padded(values: tuple[int, ...], count: int, value: int) -> tuple[int, ...]:
         return (*values, *(value,) * (count - len(values)))
 
-    box = (tensor.channels, tensor.pixels) if tensor.is_im2col else tensor.box
+    box, size = tensor.box, ElementType(tensor.type).size
+    if tensor.is_im2col:
+        box = (tensor.channels, tensor.pixels)
+    elif tensor.interleave:  # an index of dimension 0 is a slice; the one but last dimension counts slices of channels
+        box, size = (*box[:-2], 1, box[-1]), 16 << tensor.interleave - 1
     body = _FORMAT.pack(
         MAGIC,
         int(tensor.is_im2col),
         tensor.type,
         tensor.rank,
-        ElementType(tensor.type).size,
+        size,
         tensor.address,
         *padded(tensor.strides, 4, 0),
         *(size - 1 for size in padded(tensor.dims, 5, 1)),
@@ -286,6 +291,8 @@ def _row(tensor: TensorMap) -> str | None:
     what = "channelsPerPixel" if tensor.is_im2col else "boxDim[0]"
     if bytes_ % 16:
         return f"{what} x element size = {bytes_} bytes is not a multiple of 16"
+    if tensor.rows * bytes_ > MAX_BYTES:
+        return f"{tensor.rows} x {bytes_} = {tensor.rows * bytes_:,} bytes of a box > {MAX_BYTES:,}, what a SM has"
     if tensor.interleave:
         return None
     span = Swizzle(tensor.swizzle).span

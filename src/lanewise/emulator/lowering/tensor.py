@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.emulator.lowering import memory
+from lanewise.emulator.tensor_copies import REDUCTIONS
 from lanewise.emulator.tensor_layout import TensorIssue, TensorOperation
 from lanewise.ptx.syntax import Address, Instruction, Operand, Register, Symbol, TensorAddress
 from lanewise.records import AccessKind, Space
 
 if TYPE_CHECKING:
     from lanewise.emulator.translate import FunctionTranslator
-
-REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
 def copy(t: FunctionTranslator, ins: Instruction) -> None:
