@@ -102,8 +102,9 @@ def test_refused(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [buffer], [%d1, {%r1, %r2}], [%d2]",
+        "cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%d1, {%r1, %r2, %r3, %r4, %r5}]",
         "mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 {%r1,%r2}, {%r1,%r2}, {%r5,%r6}, {%r1,%r2}, %r3, 0",
+        "tex.2d.v2.f16x2.f32 {%r1, %r2}, [%d1, {%f1, %f2}]",
         "tcgen05.wait::ld.sync.aligned",
     ],
 )

@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from lanewise.cudart import codes, properties, protocol
-from lanewise.emulator import texture
+from lanewise.emulator.textures import record
 from lanewise.errors import CompileError, EnvironmentProblem
 from lanewise.toolchain import cache, host, wheels
 
@@ -88,7 +88,7 @@ def _generated() -> dict[str, str]:
     exported = sorted(known_symbols() | DRIVER_SYMBOLS)
     return {
         "operations.h": protocol.c_header(),
-        "texture_record.h": texture.c_header(),
+        "texture_record.h": record.c_header(),
         "error_table.h": codes.c_table(),
         "property_fields.h": properties.c_fields(),
         "stubs.c": "extern int lw_unsupported(const char *name);\n"

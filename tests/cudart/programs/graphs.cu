@@ -164,12 +164,175 @@ static void memory_of_a_graph() {
   OK(cudaStreamDestroy(stream));
 }
 
+static void edges() {
+  cudaGraph_t graph, clone;
+  cudaGraphExec_t exec;
+  cudaGraphNode_t n[4], from[8], to[8], found;
+  size_t count = 8;
+  OK(cudaGraphCreate(&graph, 0));
+  for (auto& node : n) OK(cudaGraphAddEmptyNode(&node, graph, nullptr, 0));
+  cudaGraphNode_t first[] = {n[0], n[0], n[1], n[2]}, second[] = {n[1], n[2], n[3], n[3]};
+  OK(cudaGraphAddDependencies(graph, first, second, nullptr, 4));
+  GIVES(cudaErrorInvalidValue, cudaGraphAddDependencies(graph, first, second, nullptr, 1));  // it is there already
+  OK(cudaGraphGetEdges(graph, from, to, nullptr, &count));
+  CHECK(count == 4);
+  count = 8;
+  OK(cudaGraphNodeGetDependencies(n[3], from, nullptr, &count));
+  CHECK(count == 2);
+  count = 8;
+  OK(cudaGraphNodeGetDependentNodes(n[0], to, nullptr, &count));
+  CHECK(count == 2);
+  OK(cudaGraphClone(&clone, graph));
+  OK(cudaGraphNodeFindInClone(&found, n[3], clone));
+  count = 8;
+  OK(cudaGraphNodeGetDependencies(found, from, nullptr, &count));
+  CHECK(found != n[3] && count == 2 && from[0] != n[1]);
+  OK(cudaGraphRemoveDependencies(graph, first, second, nullptr, 1));
+  count = 0;
+  OK(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &count));
+  CHECK(count == 3);
+  OK(cudaGraphDestroyNode(n[2]));
+  count = 8;
+  OK(cudaGraphNodeGetDependencies(n[3], from, nullptr, &count));
+  CHECK(count == 1 && from[0] == n[1]);
+  OK(cudaGraphAddDependencies(graph, &n[3], &n[1], nullptr, 1));  // a circle
+  CHECK(cudaGraphInstantiate(&exec, graph, 0) != cudaSuccess);
+  cudaGetLastError();
+  OK(cudaGraphDestroy(graph));
+  OK(cudaGraphDestroy(clone));
+}
+
+static void changes() {
+  cudaGraph_t graph, child, inside;
+  cudaGraphExec_t exec;
+  cudaGraphNode_t wait, record, nested, set, copy, alloc, release, call;
+  cudaEvent_t event, other, which;
+  int one = 1;
+  calls = 0;
+  OK(cudaEventCreate(&event));
+  OK(cudaEventCreate(&other));
+  OK(cudaGraphCreate(&graph, 0));
+  OK(cudaGraphCreate(&child, 0));
+  cudaHostNodeParams host_call = {count, &one}, asked;
+  OK(cudaGraphAddHostNode(&call, child, nullptr, 0, &host_call));
+  OK(cudaGraphHostNodeGetParams(call, &asked));
+  CHECK(asked.fn == count && asked.userData == &one);
+  OK(cudaGraphAddEventRecordNode(&record, graph, nullptr, 0, event));
+  OK(cudaGraphAddEventWaitNode(&wait, graph, &record, 1, event));
+  OK(cudaGraphEventRecordNodeGetEvent(record, &which));
+  CHECK(which == event);
+  OK(cudaGraphAddChildGraphNode(&nested, graph, &wait, 1, child));
+  OK(cudaGraphChildGraphNodeGetGraph(nested, &inside));
+  CHECK(inside != child);
+  cudaMemAllocNodeParams room = {};
+  room.poolProps.allocType = cudaMemAllocationTypePinned;
+  room.poolProps.location.type = cudaMemLocationTypeDevice;
+  room.bytesize = 256;
+  OK(cudaGraphAddMemAllocNode(&alloc, graph, &nested, 1, &room));
+  cudaGraphNodeParams general = {};
+  general.type = cudaGraphNodeTypeMemset;
+  general.memset.dst = room.dptr;
+  general.memset.elementSize = 4;
+  general.memset.value = 5;
+  general.memset.width = 64;
+  general.memset.height = 1;
+  OK(cudaGraphAddNode(&set, graph, &alloc, nullptr, 1, &general));
+  OK(cudaGraphAddMemcpyNode1D(&copy, graph, &set, 1, host, room.dptr, 256, cudaMemcpyDeviceToHost));
+  cudaMemcpy3DParms parameters;
+  OK(cudaGraphMemcpyNodeGetParams(copy, &parameters));
+  CHECK(parameters.extent.width == 256 && parameters.dstPtr.ptr == host && parameters.srcPtr.ptr == room.dptr);
+  OK(cudaGraphAddMemFreeNode(&release, graph, &copy, 1, room.dptr));
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  OK(cudaGraphLaunch(exec, 0));
+  OK(cudaDeviceSynchronize());
+  CHECK(host[0] == 5 && host[63] == 5 && calls == 1);
+  general.memset.value = 6;
+  OK(cudaGraphExecNodeSetParams(exec, set, &general));
+  OK(cudaGraphExecEventRecordNodeSetEvent(exec, record, other));
+  OK(cudaGraphLaunch(exec, 0));
+  OK(cudaDeviceSynchronize());
+  CHECK(host[0] == 6 && host[63] == 6 && calls == 2);
+  unsigned enabled;
+  OK(cudaGraphNodeSetEnabled(exec, copy, 0));
+  OK(cudaGraphNodeGetEnabled(exec, copy, &enabled));
+  CHECK(!enabled);
+  memset(host, 0, sizeof host);
+  OK(cudaGraphLaunch(exec, 0));
+  OK(cudaDeviceSynchronize());
+  CHECK(host[0] == 0 && calls == 3);
+  OK(cudaGraphDebugDotPrint(graph, "graph.dot", 0));
+  char text[64] = {};
+  FILE* file = fopen("graph.dot", "r");
+  CHECK(file && fgets(text, sizeof text, file) && !strncmp(text, "digraph", 7));
+  if (file) fclose(file);
+  remove("graph.dot");
+  OK(cudaGraphExecDestroy(exec));
+  OK(cudaGraphDestroy(graph));
+  OK(cudaGraphDestroy(child));
+}
+
+static int destroyed;
+static void CUDART_CB destroy(void* by) { destroyed += *(int*)by; }
+
+static void objects_and_forks() {
+  cudaGraph_t graph;
+  cudaUserObject_t object;
+  int one = 1;
+  OK(cudaGraphCreate(&graph, 0));
+  OK(cudaUserObjectCreate(&object, &one, destroy, 1, cudaUserObjectNoDestructorSync));
+  OK(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove));
+  OK(cudaGraphDestroy(graph));
+  OK(cudaDeviceSynchronize());
+  CHECK(destroyed == 1);
+
+  cudaStream_t stream, other;
+  cudaEvent_t fork, join;
+  cudaStreamCaptureStatus status;
+  const cudaGraphNode_t* last;
+  cudaGraph_t capturing;
+  unsigned long long id;
+  size_t count = 0;
+  OK(cudaStreamCreate(&stream));
+  OK(cudaStreamCreate(&other));
+  OK(cudaEventCreate(&fork));
+  OK(cudaEventCreate(&join));
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  OK(cudaMemsetAsync(a, 0, 256, stream));
+  OK(cudaEventRecord(fork, stream));
+  OK(cudaStreamWaitEvent(other, fork, 0));
+  iota<<<1, 32, 0, stream>>>(a, 5);
+  iota<<<1, 32, 0, other>>>(b, 6);
+  OK(cudaEventRecord(join, other));
+  OK(cudaStreamWaitEvent(stream, join, 0));
+  OK(cudaStreamGetCaptureInfo(stream, &status, &id, &capturing, &last, nullptr, &count));
+  CHECK(status == cudaStreamCaptureStatusActive && count == 2);
+  iota<<<1, 32, 0, stream>>>(a, 7);
+  OK(cudaStreamEndCapture(stream, &graph));
+  cudaGraphNode_t from[8], to[8];
+  count = 8;
+  OK(cudaGraphGetEdges(graph, from, to, nullptr, &count));
+  CHECK(count == 4);  // a diamond
+  OK(cudaGraphDestroy(graph));
+
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  OK(cudaEventRecord(fork, stream));
+  OK(cudaStreamWaitEvent(other, fork, 0));
+  iota<<<1, 32, 0, other>>>(b, 6);
+  GIVES(cudaErrorStreamCaptureUnjoined, cudaStreamEndCapture(stream, &graph));
+  cudaGetLastError();
+  OK(cudaStreamDestroy(stream));
+  OK(cudaStreamDestroy(other));
+}
+
 int main() {
   OK(cudaMalloc(&a, sizeof host));
   OK(cudaMalloc(&b, sizeof host));
   by_hand();
   captured();
   memory_of_a_graph();
+  edges();
+  changes();
+  objects_and_forks();
   OK(cudaFree(a));
   OK(cudaFree(b));
   if (!failures) std::puts("all passed");

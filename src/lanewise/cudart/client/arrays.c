@@ -1,5 +1,5 @@
 /* CUDA arrays: memory that programs reach by coordinates only. Those of more than one row lie in tiles, see
- * emulator/texture.py. */
+ * emulator/textures/record.py. */
 #include "lanewise.h"
 
 #include <stdlib.h>
@@ -130,7 +130,7 @@ static cudaError_t make(cudaArray_t *made, const struct cudaChannelFormatDesc *f
     }
     a->base = (uint64_t)memory;
     handle->data = a;
-    *made = (cudaArray_t)handle;
+    *made = a->handle = (cudaArray_t)handle;
     return cudaSuccess;
 }
 

@@ -118,6 +118,23 @@ cudaError_t lw_copy_work(Work *work, const struct cudaMemcpy3DParms *p) {
     return good ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+static void describe(const Block *b, struct cudaExtent e, cudaArray_t *array, struct cudaPos *at, struct cudaPitchedPtr *p) {
+    if (b->array) {
+        *array = b->array->handle;
+        *at = (struct cudaPos){b->x / b->array->element, b->y, b->z};
+        return;
+    }
+    *p = (struct cudaPitchedPtr){(void *)b->pointer, b->pitch, e.width, b->pitch && b->slice ? b->slice / b->pitch : e.height};
+}
+
+void lw_copy_params(const Work *work, struct cudaMemcpy3DParms *p) {
+    const Block *to = &work->copy.to, *from = &work->copy.from;
+    *p = (struct cudaMemcpy3DParms){.extent = work->copy.extent, .kind = work->copy.kind};
+    describe(to, p->extent, &p->dstArray, &p->dstPos, &p->dstPtr);
+    describe(from, p->extent, &p->srcArray, &p->srcPos, &p->srcPtr);
+    p->extent.width /= to->array ? to->array->element : from->array ? from->array->element : 1;
+}
+
 static cudaError_t issue(Work work, cudaStream_t stream) { return lw_return(lw_issue(&work, stream)); }
 
 API cudaError_t cudaMemcpy(void *to, const void *from, size_t count, enum cudaMemcpyKind kind) {

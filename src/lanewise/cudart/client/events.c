@@ -37,8 +37,10 @@ API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
     Handle *handle = lw_handle(event, HANDLE_EVENT);
     REQUIRE(handle && flags <= 1, cudaErrorInvalidResourceHandle);
     if (lw_capturing(stream) && flags != cudaEventRecordExternal) { /* it marks a point of the capture */
-        handle->capture = lw_handle(stream, HANDLE_STREAM)->capture;
-        return cudaSuccess;
+        const Handle *source = lw_handle(stream, HANDLE_STREAM);
+        handle->capture = source->capture;
+        handle->tails.count = 0;
+        return lw_return(lw_copy_tails(&handle->tails, &source->tails) ? cudaSuccess : cudaErrorMemoryAllocation);
     }
     Work work = {.type = cudaGraphNodeTypeEventRecord, .event = event};
     return lw_return(lw_issue(&work, stream));

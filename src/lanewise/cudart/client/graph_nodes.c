@@ -66,6 +66,46 @@ API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraph
     return change_kernel(lw_instance_work(exec, node), params);
 }
 
+/* Attributes that a launch here knows; the others (priority, access policy, ...) are taken, and given back as zero. */
+static cudaError_t get_attribute(const Work *work, cudaLaunchAttributeID id, cudaLaunchAttributeValue *value) {
+    if (!work || work->type != cudaGraphNodeTypeKernel || !value) return cudaErrorInvalidValue;
+    const Shape *shape = &work->kernel.shape;
+    memset(value, 0, sizeof *value);
+    if (id == cudaLaunchAttributeCooperative) value->cooperative = shape->cooperative;
+    if (id == cudaLaunchAttributeClusterDimension) {
+        value->clusterDim.x = shape->cluster.x;
+        value->clusterDim.y = shape->cluster.y;
+        value->clusterDim.z = shape->cluster.z;
+    }
+    return cudaSuccess;
+}
+
+API cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID id,
+                                                cudaLaunchAttributeValue *value) {
+    ENTER();
+    return lw_return(get_attribute(lw_node_work(node), id, value));
+}
+
+API cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID id,
+                                                const cudaLaunchAttributeValue *value) {
+    ENTER();
+    Work *work = lw_node_work(node);
+    REQUIRE(work && work->type == cudaGraphNodeTypeKernel && value, cudaErrorInvalidValue);
+    if (id == cudaLaunchAttributeCooperative) work->kernel.shape.cooperative = value->cooperative != 0;
+    if (id == cudaLaunchAttributeClusterDimension)
+        work->kernel.shape.cluster = (dim3){value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
+    return cudaSuccess;
+}
+
+API cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
+    ENTER();
+    Work *a = lw_node_work(to), *b = lw_node_work(from);
+    REQUIRE(a && b && a->type == cudaGraphNodeTypeKernel && b->type == cudaGraphNodeTypeKernel, cudaErrorInvalidValue);
+    a->kernel.shape.cooperative = b->kernel.shape.cooperative;
+    a->kernel.shape.cluster = b->kernel.shape.cluster;
+    return cudaSuccess;
+}
+
 /* --- copies */
 API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after, size_t count,
                                        const struct cudaMemcpy3DParms *params) {
@@ -82,22 +122,27 @@ API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t grap
     return lw_add_node(graph, after, count, &work, node);
 }
 
+static cudaError_t symbol_part(const void *symbol, size_t offset, char **place) {
+    void *address;
+    cudaError_t error = cudaGetSymbolAddress(&address, symbol);
+    *place = (char *)address + offset;
+    return error;
+}
+
 API cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after, size_t count,
                                                const void *symbol, const void *from, size_t bytes, size_t offset,
                                                enum cudaMemcpyKind kind) {
-    void *to;
-    cudaError_t error = cudaGetSymbolAddress(&to, symbol);
-    if (error != cudaSuccess) return error;
-    return cudaGraphAddMemcpyNode1D(node, graph, after, count, (char *)to + offset, from, bytes, kind);
+    char *to;
+    cudaError_t error = symbol_part(symbol, offset, &to);
+    return error == cudaSuccess ? cudaGraphAddMemcpyNode1D(node, graph, after, count, to, from, bytes, kind) : error;
 }
 
 API cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after, size_t count,
                                                  void *to, const void *symbol, size_t bytes, size_t offset,
                                                  enum cudaMemcpyKind kind) {
-    void *from;
-    cudaError_t error = cudaGetSymbolAddress(&from, symbol);
-    if (error != cudaSuccess) return error;
-    return cudaGraphAddMemcpyNode1D(node, graph, after, count, to, (char *)from + offset, bytes, kind);
+    char *from;
+    cudaError_t error = symbol_part(symbol, offset, &from);
+    return error == cudaSuccess ? cudaGraphAddMemcpyNode1D(node, graph, after, count, to, from, bytes, kind) : error;
 }
 
 API cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const struct cudaMemcpy3DParms *params) {
@@ -125,6 +170,45 @@ API cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGra
                                                    const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     ENTER();
     return change(lw_instance_work(exec, node), lw_line_work(to, from, bytes, kind));
+}
+
+/* Positions are part of the pointers that are given back. */
+API cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms *params) {
+    ENTER();
+    Work *work = lw_node_work(node);
+    REQUIRE(params && work && work->type == cudaGraphNodeTypeMemcpy, cudaErrorInvalidValue);
+    lw_copy_params(work, params);
+    return cudaSuccess;
+}
+
+API cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void *symbol, const void *from,
+                                                     size_t bytes, size_t offset, enum cudaMemcpyKind kind) {
+    char *to;
+    cudaError_t error = symbol_part(symbol, offset, &to);
+    return error == cudaSuccess ? cudaGraphMemcpyNodeSetParams1D(node, to, from, bytes, kind) : error;
+}
+
+API cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void *to, const void *symbol,
+                                                       size_t bytes, size_t offset, enum cudaMemcpyKind kind) {
+    char *from;
+    cudaError_t error = symbol_part(symbol, offset, &from);
+    return error == cudaSuccess ? cudaGraphMemcpyNodeSetParams1D(node, to, from, bytes, kind) : error;
+}
+
+API cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                         const void *symbol, const void *from, size_t bytes,
+                                                         size_t offset, enum cudaMemcpyKind kind) {
+    char *to;
+    cudaError_t error = symbol_part(symbol, offset, &to);
+    return error == cudaSuccess ? cudaGraphExecMemcpyNodeSetParams1D(exec, node, to, from, bytes, kind) : error;
+}
+
+API cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec, cudaGraphNode_t node, void *to,
+                                                           const void *symbol, size_t bytes, size_t offset,
+                                                           enum cudaMemcpyKind kind) {
+    char *from;
+    cudaError_t error = symbol_part(symbol, offset, &from);
+    return error == cudaSuccess ? cudaGraphExecMemcpyNodeSetParams1D(exec, node, to, from, bytes, kind) : error;
 }
 
 /* --- sets */
@@ -170,6 +254,14 @@ API cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, N
     return lw_add_node(graph, after, count, &work, node);
 }
 
+API cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, struct cudaHostNodeParams *params) {
+    ENTER();
+    Work *work = lw_node_work(node);
+    REQUIRE(params && work && work->type == cudaGraphNodeTypeHost, cudaErrorInvalidValue);
+    *params = (struct cudaHostNodeParams){.fn = work->host.function, .userData = work->host.data};
+    return cudaSuccess;
+}
+
 API cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const struct cudaHostNodeParams *params) {
     ENTER();
     REQUIRE(params && params->fn, cudaErrorInvalidValue);
@@ -181,131 +273,4 @@ API cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNo
     ENTER();
     REQUIRE(params && params->fn, cudaErrorInvalidValue);
     return change(lw_instance_work(exec, node), host_work(params));
-}
-
-/* --- the rest */
-API cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after, size_t count) {
-    ENTER();
-    Work work = {.type = cudaGraphNodeTypeEmpty};
-    return lw_add_node(graph, after, count, &work, node);
-}
-
-API cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after, size_t count,
-                                            cudaEvent_t event) {
-    ENTER();
-    REQUIRE(lw_handle(event, HANDLE_EVENT), cudaErrorInvalidValue);
-    Work work = {.type = cudaGraphNodeTypeEventRecord, .event = event};
-    return lw_add_node(graph, after, count, &work, node);
-}
-
-API cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after, size_t count,
-                                          cudaEvent_t event) {
-    ENTER();
-    REQUIRE(lw_handle(event, HANDLE_EVENT), cudaErrorInvalidValue);
-    Work work = {.type = cudaGraphNodeTypeWaitEvent, .event = event};
-    return lw_add_node(graph, after, count, &work, node);
-}
-
-API cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after, size_t count,
-                                           cudaGraph_t child) {
-    ENTER();
-    Handle *handle = lw_handle(child, HANDLE_GRAPH);
-    REQUIRE(handle, cudaErrorInvalidValue);
-    Work work = {.type = cudaGraphNodeTypeGraph, .graph = lw_clone_graph(handle->data)};
-    REQUIRE(work.graph, cudaErrorInvalidValue);
-    return lw_add_node(graph, after, count, &work, node);
-}
-
-API cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after, size_t count,
-                                         struct cudaMemAllocNodeParams *params) {
-    ENTER();
-    REQUIRE(params, cudaErrorInvalidValue);
-    Work work;
-    cudaError_t error = lw_allocate_work(&work, params->bytesize, "cudaGraphAddMemAllocNode", CALLER);
-    if (error != cudaSuccess) return lw_return(error);
-    params->dptr = work.memory.pointer;
-    return lw_add_node(graph, after, count, &work, node);
-}
-
-API cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after, size_t count,
-                                        void *pointer) {
-    ENTER();
-    Work work = {.type = cudaGraphNodeTypeMemFree, .memory.pointer = pointer};
-    return lw_add_node(graph, after, count, &work, node);
-}
-
-API cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, Nodes after,
-                                 const cudaGraphEdgeData *edges, size_t count, struct cudaGraphNodeParams *params) {
-    (void)edges;
-    ENTER();
-    REQUIRE(params, cudaErrorInvalidValue);
-    switch (params->type) {
-        case cudaGraphNodeTypeKernel: {
-            struct cudaKernelNodeParams p = {
-                .func = params->kernel.func, .gridDim = params->kernel.gridDim, .blockDim = params->kernel.blockDim,
-                .sharedMemBytes = params->kernel.sharedMemBytes, .kernelParams = params->kernel.kernelParams,
-                .extra = params->kernel.extra};
-            return cudaGraphAddKernelNode(node, graph, after, count, &p);
-        }
-        case cudaGraphNodeTypeMemcpy:
-            return cudaGraphAddMemcpyNode(node, graph, after, count, &params->memcpy.copyParams);
-        case cudaGraphNodeTypeMemset: {
-            struct cudaMemsetParams p = {.dst = params->memset.dst, .pitch = params->memset.pitch,
-                                         .value = params->memset.value, .elementSize = params->memset.elementSize,
-                                         .width = params->memset.width, .height = params->memset.height};
-            return cudaGraphAddMemsetNode(node, graph, after, count, &p);
-        }
-        case cudaGraphNodeTypeHost: {
-            struct cudaHostNodeParams p = {.fn = params->host.fn, .userData = params->host.userData};
-            return cudaGraphAddHostNode(node, graph, after, count, &p);
-        }
-        case cudaGraphNodeTypeGraph:
-            return cudaGraphAddChildGraphNode(node, graph, after, count, params->graph.graph);
-        case cudaGraphNodeTypeEmpty: return cudaGraphAddEmptyNode(node, graph, after, count);
-        case cudaGraphNodeTypeEventRecord:
-            return cudaGraphAddEventRecordNode(node, graph, after, count, params->eventRecord.event);
-        case cudaGraphNodeTypeWaitEvent:
-            return cudaGraphAddEventWaitNode(node, graph, after, count, params->eventWait.event);
-        default: return lw_return(cudaErrorNotSupported); /* semaphores, conditional nodes */
-    }
-}
-
-API cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, struct cudaMemAllocNodeParams *params) {
-    ENTER();
-    Work *work = lw_node_work(node);
-    REQUIRE(params && work && work->type == cudaGraphNodeTypeMemAlloc, cudaErrorInvalidValue);
-    Allocation a = {0};
-    lw_find_allocation((uint64_t)work->memory.pointer, &a);
-    memset(params, 0, sizeof *params);
-    params->bytesize = a.size;
-    params->dptr = work->memory.pointer;
-    return cudaSuccess;
-}
-
-API cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer) {
-    ENTER();
-    Work *work = lw_node_work(node);
-    REQUIRE(pointer && work && work->type == cudaGraphNodeTypeMemFree, cudaErrorInvalidValue);
-    *(void **)pointer = work->memory.pointer;
-    return cudaSuccess;
-}
-
-/* Nothing is kept in reserve for graphs. */
-API cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute, void *value) {
-    ENTER();
-    REQUIRE(device == 0, cudaErrorInvalidDevice);
-    REQUIRE(value && (unsigned)attribute <= cudaGraphMemAttrReservedMemHigh, cudaErrorInvalidValue);
-    *(uint64_t *)value = 0;
-    return cudaSuccess;
-}
-
-API cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute, void *value) {
-    uint64_t old;
-    REQUIRE(value, cudaErrorInvalidValue);
-    return cudaDeviceGetGraphMemAttribute(device, attribute, &old);
-}
-
-API cudaError_t cudaDeviceGraphMemTrim(int device) {
-    ENTER();
-    return lw_return(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
 }

@@ -2,6 +2,7 @@
 #include "lanewise.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -41,6 +42,8 @@ Handle *lw_handle(const void *pointer, int kind) {
 
 void lw_delete_handle(Handle *handle) {
     pthread_mutex_lock(&lock);
+    free(handle->tails.nodes);
+    handle->tails = (Tails){0};
     handle->kind = 0;
     if ((size_t)(handle - table) < lowest_free) lowest_free = (size_t)(handle - table);
     pthread_mutex_unlock(&lock);
@@ -49,7 +52,10 @@ void lw_delete_handle(Handle *handle) {
 void lw_end_capture(const void *graph) {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < used; i++)
-        if (table[i].capture == graph) table[i].capture = NULL;
+        if (table[i].capture == graph) {
+            table[i].capture = NULL;
+            table[i].tails.count = 0;
+        }
     pthread_mutex_unlock(&lock);
 }
 

@@ -148,6 +148,7 @@ typedef struct {
 } Format;
 
 typedef struct {
+    cudaArray_t handle;
     uint64_t base;
     struct cudaChannelFormatDesc format;
     Format parsed;
@@ -224,9 +225,9 @@ cudaError_t lw_do_host(const Work *work, cudaStream_t stream);
 cudaError_t lw_do_graph(const Graph *graph, cudaStream_t stream);
 cudaError_t lw_allocate_work(Work *work, size_t size, const char *made_by, const void *caller);
 cudaError_t lw_copy_work(Work *work, const struct cudaMemcpy3DParms *p); /* the error of parameters that do not fit */
+void lw_copy_params(const Work *work, struct cudaMemcpy3DParms *p); /* what would make such work */
 Work lw_line_work(void *to, const void *from, size_t count, enum cudaMemcpyKind kind);
 bool lw_capturing(cudaStream_t stream);
-cudaError_t lw_append(Graph *graph, const Work *work); /* takes the work over */
 Graph *lw_clone_graph(const Graph *graph);
 void lw_delete_graph(Graph *graph);
 cudaGraph_t lw_graph_handle(const Graph *graph);
@@ -255,7 +256,13 @@ const struct cudaDeviceProp *lw_properties(void);
 
 /* --- handles: streams, events, pools (handles.c). Numbers checked before use; a stale one is known for what it is. */
 enum { HANDLE_STREAM = 1, HANDLE_EVENT, HANDLE_POOL, HANDLE_GRAPH, HANDLE_NODE, HANDLE_GRAPH_EXEC, HANDLE_ARRAY };
+typedef struct Handle Handle;
 typedef struct {
+    Handle **nodes;
+    size_t count;
+} Tails;
+
+struct Handle {
     int kind; /* 0: free */
     unsigned flags;
     int priority;
@@ -263,12 +270,16 @@ typedef struct {
     uint64_t time;   /* of an event: when it was recorded */
     bool recorded;
     void *capture; /* of a stream or an event: the graph that it is captured into */
-    void *data;    /* of graphs and what belongs to them */
-} Handle;
+    Tails tails;   /* of one that captures: the nodes that what comes next comes after */
+    void *data;    /* of graphs and what belongs to them, of arrays */
+};
 Handle *lw_new_handle(int kind);
 Handle *lw_handle(const void *pointer, int kind); /* NULL where it is none of that kind */
 void lw_delete_handle(Handle *handle);
 void lw_delete_all_handles(void);
+cudaError_t lw_append(Handle *stream, const Work *work); /* to the graph that it captures; takes the work over */
+bool lw_add_tail(Tails *tails, Handle *node);            /* false: no memory */
+bool lw_copy_tails(Tails *to, const Tails *from);        /* to what is there already */
 void lw_end_capture(const void *graph); /* no stream and no event is in it any more */
 
 #endif

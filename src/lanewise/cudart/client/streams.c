@@ -63,8 +63,19 @@ API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsi
     REQUIRE(flags <= 1, cudaErrorInvalidValue);
     Handle *waited = lw_handle(event, HANDLE_EVENT), *waiting = lw_handle(stream, HANDLE_STREAM);
     REQUIRE(waited, cudaErrorInvalidResourceHandle);
-    if (waited->capture && waiting && !waiting->capture) waiting->capture = waited->capture; /* it joins the capture */
-    return cudaSuccess;
+    if (flags == cudaEventWaitExternal && waiting && waiting->capture) {
+        Work work = {.type = cudaGraphNodeTypeWaitEvent, .event = event};
+        return lw_return(lw_issue(&work, stream));
+    }
+    if (!waited->capture) {
+        REQUIRE(!waiting || !waiting->capture, cudaErrorStreamCaptureIsolation); /* what is outside cannot be waited for */
+        return cudaSuccess;
+    }
+    REQUIRE(waiting, cudaErrorStreamCaptureImplicit);
+    REQUIRE(!waiting->capture || waiting->capture == waited->capture, cudaErrorStreamCaptureMerge);
+    if (!waiting->capture) waiting->tails.count = 0;
+    waiting->capture = waited->capture; /* it joins the capture */
+    return lw_return(lw_copy_tails(&waiting->tails, &waited->tails) ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 SECOND_NAME(cudaStreamWaitEvent, _ptsz)
 

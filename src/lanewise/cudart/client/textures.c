@@ -1,4 +1,4 @@
-/* Texture and surface objects. A handle is the address of a record in device memory (emulator/texture.py), and what the
+/* Texture and surface objects. A handle is the address of a record in device memory (emulator/textures/record.py), and what the
  * program described lies behind it, for the calls that ask for it. */
 #include "lanewise.h"
 
@@ -89,12 +89,24 @@ static const char *put_memory(Object *o, const struct cudaResourceDesc *r, Forma
     return NULL;
 }
 
-/* What a read outside gives, as the format can hold it. */
+/* The bits of a channel of the border, as an H200 gives them: numbers of whole formats are the low bits of what the
+ * program put there, halves and fractions are cut. */
 static uint32_t border(const Format *f, bool fraction, float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    (void)f, (void)fraction;
-    return bits;
+    if (f->bits == 32) return bits;
+    uint32_t kept = f->bits == 8 ? 0xff : 0xffff;
+    if (f->kind == cudaChannelFormatKindFloat) {
+        uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+        if (magnitude >= 0x47800000) return sign | (magnitude > 0x7f800000 ? 0x7fff : magnitude == 0x7f800000 ? 0x7c00 : 0x7bff);
+        if (magnitude < 0x38800000) return sign | (uint32_t)(fabsf(value) * 0x1p24f);
+        return sign | (magnitude - 0x38000000) >> 13;
+    }
+    if (!fraction) return bits & kept;
+    bool with_sign = f->kind == cudaChannelFormatKindSigned;
+    float least = with_sign ? -1 : 0, most = with_sign ? (float)(kept >> 1) : (float)kept;
+    float held = value > least ? value < 1 ? value : 1 : least;
+    return (uint32_t)(int32_t)(held * most) & kept;
 }
 
 static cudaError_t keep(Object *object, uint64_t *handle, int kind, const char *made_by, const void *caller) {
@@ -112,13 +124,20 @@ static const Object *find(uint64_t handle, int kind) {
     return lw_alias(handle);
 }
 
-static const char *sampling_problem(const struct cudaTextureDesc *t, const Format *f, const struct cudaResourceDesc *r) {
+static const char *sampling_problem(const struct cudaTextureDesc *t, const Format *f, const struct cudaResourceDesc *r,
+                                    cudaError_t *error) {
     bool fraction = t->readMode == cudaReadModeNormalizedFloat || f->normalized;
     bool whole = f->kind != cudaChannelFormatKindFloat;
+    *error = cudaErrorInvalidFilterSetting;
     if (t->filterMode == cudaFilterModeLinear && whole && !fraction)
-        return "linear filtering is for reads that give floating-point numbers: cudaReadModeNormalizedFloat, or a float format";
+        return "linear filtering is for reads that give floating-point numbers: cudaReadModeNormalizedFloat, or a float "
+               "format";
+    *error = cudaErrorInvalidNormSetting;
     if (t->readMode == cudaReadModeNormalizedFloat && whole && f->bits == 32)
         return "normalized reads are for integers of 8 and 16 bits";
+    *error = cudaErrorNotSupported;
+    if (t->seamlessCubemap) return "filtering across the edges of cubemaps (seamlessCubemap) is not supported";
+    *error = cudaErrorInvalidValue;
     if (r->resType == cudaResourceTypeLinear && t->filterMode == cudaFilterModeLinear)
         return "linear memory has no filtering";
     if (r->resType == cudaResourceTypeLinear && t->normalizedCoords) return "linear memory has no normalized coordinates";
@@ -149,8 +168,9 @@ API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *made, const struct 
         if (problem)
             return lw_return(lw_refuse(cudaErrorInvalidValue, CALLER, "a texture over memory is refused: %s " PLACE, problem));
     }
-    const char *problem = sampling_problem(texture, &format, resource);
-    if (problem) return lw_return(lw_refuse(cudaErrorInvalidValue, CALLER, "a texture is refused: %s " PLACE, problem));
+    cudaError_t error;
+    const char *problem = sampling_problem(texture, &format, resource, &error);
+    if (problem) return lw_return(lw_refuse(error, CALLER, "a texture is refused: %s " PLACE, problem));
     bool fraction = texture->readMode == cudaReadModeNormalizedFloat || format.normalized;
     put64(&object, TEXTURE_MAGIC, TEXTURE_MAGIC_NUMBER);
     put32(&object, TEXTURE_ELEMENT, (uint32_t)(format.bits / 8 * format.channels));
@@ -164,7 +184,6 @@ API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *made, const struct 
     }
     put32(&object, TEXTURE_LINEAR, texture->filterMode == cudaFilterModeLinear);
     put32(&object, TEXTURE_NORMALIZED, texture->normalizedCoords != 0);
-    put32(&object, TEXTURE_SEAMLESS, texture->seamlessCubemap != 0);
     for (int i = 0; i < 4; i++)
         put32(&object, TEXTURE_BORDER + 4 * (size_t)i, border(&format, fraction, texture->borderColor[i]));
     put32(&object, TEXTURE_DATA_TYPE, data_type(&format, fraction));

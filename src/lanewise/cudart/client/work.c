@@ -47,7 +47,7 @@ bool lw_capturing(cudaStream_t stream) {
 }
 
 cudaError_t lw_issue(Work *work, cudaStream_t stream) {
-    if (lw_capturing(stream)) return lw_append(lw_handle(stream, HANDLE_STREAM)->capture, work);
+    if (lw_capturing(stream)) return lw_append(lw_handle(stream, HANDLE_STREAM), work);
     cudaError_t error = lw_do(work, stream);
     lw_release_work(work);
     return error;

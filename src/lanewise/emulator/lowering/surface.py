@@ -1,15 +1,15 @@
-"""Surface accesses: suld, sust, sured, suq (PTX ISA 9.7.11). Places are found by `emulator.surfaces`."""
+"""Surface accesses: suld, sust, sured, suq (PTX ISA 9.7.11). Places are found by `emulator.textures.surfaces`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
-from lanewise.emulator import surfaces
 from lanewise.emulator.lowering import atomics, memory
 from lanewise.emulator.lowering.texture import base_of, coordinates_of, geometry_of, query
-from lanewise.emulator.surfaces import Outside
-from lanewise.emulator.texture import SURFACE_MAGIC
+from lanewise.emulator.textures import surfaces
+from lanewise.emulator.textures.record import SURFACE_MAGIC
+from lanewise.emulator.textures.surfaces import Outside
 from lanewise.ptx.syntax import TYPE_BITS, Instruction, Operand
 from lanewise.records import AccessKind, Space
 

@@ -1,14 +1,14 @@
-"""Texture reads: tex, tld4, txq (PTX ISA 9.7.10). The work is done by the functions of `emulator.sampling`."""
+"""Texture reads: tex, tld4, txq (PTX ISA 9.7.10). The work is done by the functions of `emulator.textures.sampling`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.emulator import handles, sampling
 from lanewise.emulator import quantity as q
 from lanewise.emulator.lowering import memory
-from lanewise.emulator.sampling import CHANNELS
-from lanewise.emulator.texture import GEOMETRIES, TEXTURE_MAGIC, Texture
+from lanewise.emulator.textures import handles, sampling
+from lanewise.emulator.textures.record import GEOMETRIES, TEXTURE_MAGIC, Texture
+from lanewise.emulator.textures.sampling import CHANNELS
 from lanewise.ptx.syntax import Address, Instruction, Operand, TensorAddress
 from lanewise.records import AccessKind, Space
 
@@ -65,7 +65,7 @@ def _read(t: FunctionTranslator, ins: Instruction, geometry: str, coordinate_typ
     layer, (x, y, z) = coordinates_of(t, ins.operands[1], geometry, coordinate_type)
     site = t.new_site(ins, Space.TEXTURE, AccessKind.LOAD, 32 * CHANNELS)
     counters, _ = t.site_pointers(site)
-    each = handles.each_texture(out, geometry, sample)
+    each = handles.each_texture(out, geometry, sample, several=ins.opcode == "tld4")
     vectors = ", ".join(f"<32 x i32> {v}" for v in (layer, x, y, z))
     out.line(
         f"call void @{each}(ptr %x, ptr %w, ptr {counters}, <32 x i64> {handle}, {vectors}, i32 {t.mask(ins)}, "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lanewise.emulator.ir import Emitter
 from lanewise.emulator.layout import SITE_ON, SITE_REQUESTS_ON, SITE_SECTORS, SITE_SECTORS_IDEAL, Fault, Worker
-from lanewise.emulator.texture import GEOMETRIES, TEXTURE_MAGIC, Texture
+from lanewise.emulator.textures import counting
+from lanewise.emulator.textures.record import GEOMETRIES, TEXTURE_MAGIC, Texture
 
 ANY_GEOMETRY = -1
 _SPLAT = "<32 x i32> zeroinitializer"
@@ -77,14 +78,12 @@ done:
 """
 
 
-def count(sectors: str, bytes_: str) -> str:
+def count(out: Emitter, sectors: str, bytes_: str, group: int) -> str:
     """Add a request to the counters %c of its site; `bytes_` (i32) is what each lane of %sub reads or writes."""
     text = f"""  %wide = zext i32 {sectors} to i64
   %on = call i32 @llvm.ctpop.i32(i32 %sub)
   %on64 = zext i32 %on to i64
-  %moved = mul i32 %on, {bytes_}
-  %up = add i32 %moved, 31
-  %whole = lshr i32 %up, 5
+  %whole = call i32 @{counting.least(out, group)}(i32 %sub, i32 {bytes_})
   %least = call i32 @llvm.umin.i32(i32 %whole, i32 {sectors})
   %ideal = zext i32 %least to i64
 """
@@ -106,8 +105,8 @@ def require(out: Emitter) -> None:
     out.define("lw_handle", _CHECK)
 
 
-def each_texture(out: Emitter, geometry: str, sample: str) -> str:
-    """Add the function that samples with every handle of a warp; returns its name.
+def each_texture(out: Emitter, geometry: str, sample: str, *, several: bool) -> str:
+    """Add the function that samples with every handle of a warp; returns its name. `several`: a gather.
 
     `void @name(ptr %x, ptr %w, ptr %c, <32 x i64> %h, <32 x i32> %l, %cx, %cy, %cz, i32 %m, i32 %site, ptr %out)`.
     """
@@ -117,8 +116,16 @@ def each_texture(out: Emitter, geometry: str, sample: str) -> str:
         f"  %n = call i32 @{sample}(ptr %d, <32 x i32> %l, <32 x i32> %cx, <32 x i32> %cy, <32 x i32> %cz, i32 %sub, "
         "ptr %out)\n"
     )
-    size = f"  %ep = getelementptr i8, ptr %d, i64 {Texture.ELEMENT}\n  %element = load i32, ptr %ep\n"
-    body = loop(TEXTURE_MAGIC, GEOMETRIES.index(geometry), call + size + count("%n", "%element"))
+    # Filtered reads have no ideal of their own: how many texels lie in a sector is up to the coordinates.
+    size = f"""  %ep = getelementptr i8, ptr %d, i64 {Texture.ELEMENT}
+  %single = load i32, ptr %ep
+  %fp = getelementptr i8, ptr %d, i64 {Texture.LINEAR}
+  %linear = load i32, ptr %fp
+  %filters = icmp ne i32 %linear, 0
+  %several = or i1 %filters, {"true" if several else "false"}
+  %element = select i1 %several, i32 65536, i32 %single
+"""
+    body = loop(TEXTURE_MAGIC, GEOMETRIES.index(geometry), call + size + count(out, "%n", "%element", counting.QUAD))
     out.define(
         name,
         f"define internal void @{name}(ptr %x, ptr %w, ptr %c, <32 x i64> %h, <32 x i32> %l, <32 x i32> %cx, "

@@ -36,7 +36,6 @@ class Texture:
     ADDRESS = 64  # of x, y, z
     LINEAR = 76  # 1: linear filtering
     NORMALIZED = 80  # 1: coordinates are fractions of the extent
-    SEAMLESS = 84
     BORDER = 88  # four channels, as bits of what a read gives
     DATA_TYPE = 104  # what txq and suq answer (PTX ISA 5.3)
     ORDER = 108

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from lanewise.emulator import handles, sampling
 from lanewise.emulator.ir import Emitter, Value
 from lanewise.emulator.layout import Fault, Worker
-from lanewise.emulator.sampling import Function
-from lanewise.emulator.texture import SURFACE_MAGIC, Texture
+from lanewise.emulator.textures import counting, handles, sampling, texels
+from lanewise.emulator.textures.record import SURFACE_MAGIC, Texture
+from lanewise.emulator.textures.writing import VECTOR, Function
 
-_VECTOR = "<32 x i32>"
-_ARGUMENTS = f"{_VECTOR} %l, {_VECTOR} %cx, {_VECTOR} %cy, {_VECTOR} %cz"
+_ARGUMENTS = f"{VECTOR} %l, {VECTOR} %cx, {VECTOR} %cy, {VECTOR} %cz"
 
 
 class Outside(IntEnum):
@@ -35,7 +34,7 @@ def each(out: Emitter, geometry: str) -> str:
     name = f"lw_each_surface_{geometry}"
     if name in out.definitions:
         return name
-    sampling.require_places(out)
+    texels.require(out)
     handles.require(out)
     out.define(f"lw_surface_{geometry}", _place(out, geometry))
     arguments = f"ptr %d, {_ARGUMENTS}, i32 %sub, i32 %bytes, i32 %outside, i1 %texels, ptr %out"
@@ -52,11 +51,11 @@ fault:
   unreachable
 served.here:
   %at = load <32 x i64>, ptr %out, align 64
-  %sectors = call i32 @lw_sectors(<32 x i64> %at, i32 %n, i32 %bytes)
+  %sectors = call i32 @{counting.sectors(out, counting.OCTET, 1)}(<32 x i64> %at, i32 %n)
   %more = load i32, ptr %all
   %union = or i32 %more, %n
   store i32 %union, ptr %all
-{handles.count("%sectors", "%bytes")}"""
+{handles.count(out, "%sectors", "%bytes", counting.OCTET)}"""
     loop = handles.loop(SURFACE_MAGIC, handles.ANY_GEOMETRY, body)
     loop = loop.replace("entry:\n", "entry:\n  %all = alloca i32\n  store i32 0, ptr %all\n", 1)
     out.define(
@@ -98,12 +97,12 @@ def _place(emitter: Emitter, geometry: str) -> str:
     x = held[0]
     y = held[1] if axes > 1 else zero
     z = held[axes] if geometry.startswith("a") else held[2] if axes > 2 else zero
-    mask = out.let(f"and i32 %m, {f.bits(lanes)}")
-    place = out.let(f"call <32 x i64> @lw_place(ptr %d, {_VECTOR} {x.text}, {_VECTOR} {y.text}, {_VECTOR} {z.text})")
+    mask = out.let(f"and i32 %m, {f.mask(lanes)}")
+    place = out.let(f"call <32 x i64> @lw_place(ptr %d, {VECTOR} {x.text}, {VECTOR} {y.text}, {VECTOR} {z.text})")
     blend = out.let(f"bitcast i32 {mask} to <32 x i1>")
     old = out.let("load <32 x i64>, ptr %out, align 64")
     new = out.let(f"select <32 x i1> {blend}, <32 x i64> {place}, <32 x i64> {old}")
     out.line(f"store <32 x i64> {new}, ptr %out, align 64")
     out.line(f"ret i32 {mask}")
     header = f"i32 @lw_surface_{geometry}(ptr %d, {_ARGUMENTS}, i32 %m, i32 %bytes, i32 %outside, i1 %texels, ptr %out)"
-    return f"define internal {header} noinline nounwind {{\nentry:\n" + "\n".join(out.lines) + "\n}\n"
+    return f.finish(header)

@@ -1,0 +1,1 @@
+"""Textures and surfaces: records, handles, coordinates, texels, filtering."""
