@@ -18,17 +18,11 @@ from pathlib import Path
 from lanewise.errors import LanewiseError, UnsupportedCode, UsageError
 from lanewise.records import Unsupported
 from lanewise.toolchain import arch as architectures
-from lanewise.toolchain import elf, fatbin
+from lanewise.toolchain import elf, fatbin, libraries
 from lanewise.toolchain.fatbin import FatbinEntry, Kind
 
 RUNTIME = "libcudart.so.13"
 _RUNTIME_CALL = re.compile(r"(?:__)?cuda[A-Z]\w*")
-# Libraries of NVIDIA's that bring machine code or need a driver. What follows "lib" in their names.
-_NVIDIA = re.compile(
-    r"lib(cuda|cublas|cublasLt|cufft|cufftw|curand|cusparse|cusparseLt|cusolver|cusolverMg|cudnn\w*|cutensor\w*|nccl|nvrtc|"
-    r"nvJitLink|nvidia-ml|npp\w+|nvjpeg\w*|cufile|cupti|nvshmem\w*|cudss|nvblas|nvfatbin|nvptxcompiler)\.so"
-)
-NEEDS_GPU = "it brings machine code or needs NVIDIA's driver; only code with PTX can be run"
 _MACHINES = {elf.MACHINE_X86_64: "x86_64", elf.MACHINE_AARCH64: "aarch64"}
 
 
@@ -110,7 +104,7 @@ def refusal(
 
 def is_nvidia_library(name: str) -> bool:
     """Whether a library ("libcublas.so.13") is one of NVIDIA's that needs a GPU."""
-    return _NVIDIA.match(name) is not None
+    return libraries.of_file(name) is not None
 
 
 def exported(library: Path) -> frozenset[str]:
@@ -266,7 +260,7 @@ def _wrong_libraries(info: ExecutableInfo, arch: str) -> LanewiseError | None:
             next_step=f"rebuild it with CUDA 13 and -cudart shared -gencode arch={virtual},code={virtual}",
         )
     if info.nvidia_libraries:
-        items = [Unsupported(name, NEEDS_GPU, None, None, None) for name in info.nvidia_libraries]
+        items = [libraries.unsupported(name) for name in info.nvidia_libraries]
         return UnsupportedCode(
             f"{info.path} needs {', '.join(info.nvidia_libraries)}, which cannot run without a GPU",
             items,

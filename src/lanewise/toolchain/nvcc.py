@@ -22,7 +22,7 @@ from typing import Any
 from lanewise.errors import CompileError, EnvironmentProblem, LanewiseError, UnsupportedCode, UsageError
 from lanewise.records import SourceLine, Unsupported
 from lanewise.toolchain import arch as architectures
-from lanewise.toolchain import cache, dependencies, executable, host, process, wheels
+from lanewise.toolchain import cache, dependencies, host, libraries, process, wheels
 from lanewise.toolchain import flags as nvcc_flags
 
 SOURCE_SUFFIXES = frozenset((".cu", ".c", ".cc", ".cpp", ".cxx", ".C", ".c++"))
@@ -34,11 +34,7 @@ _ENVIRONMENT = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH",
                 "NVCC_APPEND_FLAGS", "SOURCE_DATE_EPOCH")  # fmt: skip
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`'\"]?([A-Za-z_]\w*)")
 _NOT_FOUND = re.compile(r"(?:cannot find|unable to find library) -l([\w.+-]+?)(?=:|\s|$)", re.MULTILINE)
-# Functions that an unsupported program calls, and why each kind does not link.
-_CALLS = (
-    (re.compile(r"(?:__)?cuda[A-Z]\w*"), "this version of the runtime library does not have it"),
-    (re.compile(r"cu[A-Z]\w*"), "it belongs to the driver API, which this version does not have"),
-)
+_RUNTIME_CALL = re.compile(r"(?:__)?cuda[A-Z]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +249,13 @@ def _compile_failure(source: Path, text: str) -> LanewiseError:
     if "-allow-unsupported-compiler" in text:
         step = "name an older host compiler with -ccbin, or add -allow-unsupported-compiler"
     header = re.search(r"fatal error: (\S+): No such file", text)
+    if header is not None and (wheel := libraries.wheel_of(header[1])) is not None:
+        return EnvironmentProblem(
+            f"{header[1]} is not installed: it comes with the wheel {wheel} and holds functions for kernels",
+            next_step=wheels.install_step(wheel),
+        )
+    if header is not None and libraries.of_header(header[1]) is not None:
+        return _unsupported(libraries.included(source))
     if header is not None:
         step = f"{header[1]} is in none of the include directories: add its directory with -I"
     return CompileError(f"{source} does not compile", text, next_step=step)
@@ -263,23 +266,30 @@ def _link_failure(text: str, sources: Sequence[Path]) -> LanewiseError:
     items = [
         Unsupported(name, reason, None, None, _where(name, sources))
         for name in undefined
-        for pattern, reason in _CALLS
-        if pattern.fullmatch(name)
+        if (reason := _reason(name)) is not None
     ]
-    libraries = dict.fromkeys(_NOT_FOUND.findall(text))
-    items += [
-        Unsupported(f"lib{name}.so", executable.NEEDS_GPU, None, None, None)
-        for name in libraries
-        if executable.is_nvidia_library(f"lib{name}.so")
-    ]
+    missing = dict.fromkeys(_NOT_FOUND.findall(text))
+    items += [libraries.unsupported(f"lib{name}.so") for name in missing if libraries.of_file(f"lib{name}.so")]
     if items:
-        return UnsupportedCode(
-            "the program uses what this version does not have: " + ", ".join(item.what for item in items),
-            items,
-            next_step="leave these out (#ifdef) or replace them; everything else links",
-        )
-    step = f"add the directory of lib{next(iter(libraries))}.so with -L" if libraries else None
+        return _unsupported(items)
+    step = f"add the directory of lib{next(iter(missing))}.so with -L" if missing else None
     return CompileError("the program does not link", text, next_step=step)
+
+
+def _reason(function: str) -> str | None:
+    """Why a function does not link, where that is known."""
+    if _RUNTIME_CALL.fullmatch(function):
+        return "this version of the runtime library does not have it"
+    library = libraries.of_function(function)
+    return None if library is None else f"it belongs to {library.name}, which is not emulated"
+
+
+def _unsupported(items: Sequence[Unsupported]) -> UnsupportedCode:
+    return UnsupportedCode(
+        "the program uses what this version does not have: " + ", ".join(item.what for item in items),
+        items,
+        next_step="leave these out (#ifdef) or replace them; everything else links",
+    )
 
 
 def _where(name: str, sources: Sequence[Path]) -> SourceLine | None:

@@ -50,6 +50,10 @@ COMPONENTS: dict[str, Component] = {
 }
 
 
+# Wheels whose versions are not those of CUDA.
+_OTHER_VERSIONS = {"nvidia-cuda-nvdisasm": ">=13.2,<14", "nvidia-curand": ">=10.4,<10.5"}
+
+
 def roots() -> tuple[Path, ...]:
     """Every `nvidia/cu13` directory on the import path, in its order. Several where wheels lie in two site-packages."""
     try:
@@ -111,7 +115,7 @@ def _requirement(wheel: str) -> str:
         requirement = line.partition(";")[0].strip()
         if requirement.startswith(wheel) and not requirement[len(wheel) : len(wheel) + 1].isalnum():
             return requirement
-    return f"{wheel}==13.0.*" if wheel != "nvidia-cuda-nvdisasm" else f"{wheel}>=13.2,<14"
+    return f"{wheel}{_OTHER_VERSIONS.get(wheel, '==13.0.*')}"
 
 
 def version(wheel: str) -> str | None:
