@@ -109,8 +109,28 @@ def test_memory_instructions_of_single_warps(one_warp: dict[str, LaunchRecord]) 
     assert agreement.equal == agreement.compared, agreement.table()
 
 
-def test_executed_instructions(effects: dict[str, LaunchRecord], one_warp: dict[str, LaunchRecord]) -> None:
-    for name, found in (("effects", effects), ("one_warp", one_warp)):
+@pytest.fixture(scope="module")
+def matrices() -> dict[str, LaunchRecord]:
+    return launches("matrices")
+
+
+def test_rows_of_matrices(matrices: dict[str, LaunchRecord]) -> None:
+    """ldmatrix and stmatrix of one, two and four matrices with conflicts and without, wmma from all spaces, products
+    of tiles through both."""
+    agreement = compare("matrices", matrices)
+    print("\n" + agreement.table())
+    assert agreement.compared["shared", "wavefronts"] == 4379
+    assert agreement.equal == agreement.compared, agreement.table()
+    rows = [
+        a for launch in matrices.values() for a in launch.accesses if a.sass and a.sass.startswith(("LDSM", "STSM"))
+    ]
+    assert sum(a.wavefronts != a.wavefronts_ideal for a in rows) > 40
+
+
+def test_executed_instructions(
+    effects: dict[str, LaunchRecord], one_warp: dict[str, LaunchRecord], matrices: dict[str, LaunchRecord]
+) -> None:
+    for name, found in (("effects", effects), ("one_warp", one_warp), ("matrices", matrices)):
         truth = cases(name)
         ours = {case: (launch.instructions, launch.thread_instructions) for case, launch in found.items()}
         assert ours == {case: (truth[case]["instructions"], truth[case]["thread_instructions"]) for case in found}

@@ -26,7 +26,7 @@ METRICS = (*EXECUTED, *SECTORS, *WAVEFRONTS, *LOCAL, *LAUNCH)
 # Spaces that a memory instruction may touch: of generic ones (LD, ST, ATOM) those where anything was counted.
 SPACES = {
     "g": ("LDG", "STG", "ATOMG", "RED", "REDG", "LDGSTS", "LD", "ST", "ATOM"),
-    "s": ("LDS", "STS", "ATOMS", "LDGSTS", "LD", "ST", "ATOM"),
+    "s": ("LDS", "STS", "LDSM", "STSM", "ATOMS", "LDGSTS", "LD", "ST", "ATOM"),
     "l": ("LDL", "STL", "LD", "ST", "ATOM"),
 }
 COSTS = {"g": SECTORS, "s": WAVEFRONTS, "l": LOCAL}
