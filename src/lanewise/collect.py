@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from lanewise.demangle import demangle
 from lanewise.emulator import counts
@@ -13,6 +14,7 @@ from lanewise.emulator.launch import Dim
 from lanewise.emulator.layout import BLOCK_THREADS, BLOCK_WARPS
 from lanewise.hardware.device import DeviceSpec
 from lanewise.hardware.occupancy import occupancy
+from lanewise.model.launch import DeviceModel, Modelled
 from lanewise.records import Access, KernelResources, LaunchRecord, LineCounts, Pattern, SourceLine, Space
 from lanewise.sass.costs import AccessCost, machine_costs
 from lanewise.sass.kernel import MachineKernel
@@ -32,9 +34,11 @@ def launch_record(
     device: DeviceSpec,
     resources: KernelResources | None,
     machine: MachineKernel | None = None,
+    model: DeviceModel | None = None,
 ) -> LaunchRecord:
     """The record of one launch on a device. `resources` come from ptxas; None leaves occupancy out. `machine` is the
-    code that the launch was counted for; None leaves out what the hardware is charged."""
+    code that the launch was counted for; None leaves out what the hardware is charged. `model` says what happened in
+    caches and how long it took; None leaves that out."""
     info, outcome = launched.kernel.info, launched.outcome
     threads = block[0] * block[1] * block[2]
     fitting = None
@@ -57,7 +61,7 @@ def launch_record(
         accesses += tuple(machine_access(cost) for cost in costs.accesses if cost.requests > 0)
     if launched.fault is not None:
         accesses = tuple(record for record in accesses if _happened(record))
-    return LaunchRecord(
+    record = LaunchRecord(
         id=number,
         kernel=demangle(symbol),
         symbol=symbol,
@@ -77,6 +81,27 @@ def launch_record(
         findings=() if launched.fault is None else (launched.fault,),
         completed=launched.fault is None,
         seconds=outcome.seconds,
+    )
+    if model is None or machine is None or costs is None or outcome.trace is None or launched.fault is not None:
+        return record
+    counted = counts.site_counts(info, outcome.counters)
+    return with_model(record, model.launch(record, machine, costs, info.sites, outcome.trace, counted))
+
+
+def with_model(record: LaunchRecord, modelled: Modelled | None) -> LaunchRecord:
+    """The record with what a model of its device says."""
+    if modelled is None:
+        return record
+    timed = modelled.timing
+    return replace(
+        record,
+        time_us=timed.time_us,
+        bound=timed.bound,
+        stall=timed.stall,
+        units=timed.units,
+        roof=modelled.roof,
+        memory=modelled.memory,
+        caches=modelled.caches,
     )
 
 

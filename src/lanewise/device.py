@@ -22,6 +22,7 @@ from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.program import Program
 from lanewise.errors import LanewiseError, UnsupportedCode
 from lanewise.hardware.device import DeviceSpec
+from lanewise.model.launch import DeviceModel, unavailable
 from lanewise.ptx import parse
 from lanewise.ptx.syntax import Function
 from lanewise.records import Finding, KernelResources, LaunchRecord, Unsupported
@@ -71,6 +72,7 @@ class EmulatedDevice:
         keep: Keep | None = None,
         progress: Progress | None = None,
         checks: Collection[Check] = (),
+        cold: bool = False,
     ) -> None:
         self._spec = spec
         self._arch = arch or spec.arch
@@ -88,6 +90,12 @@ class EmulatedDevice:
         self._launches = 0
         self._background = ThreadPoolExecutor(1)
         self._shared_code_is_there = False
+        self._model: DeviceModel | None = None
+        if not checks:  # a check wants to know what is wrong, not how long it takes
+            try:
+                self._model = DeviceModel(spec, cold=cold)
+            except LanewiseError as error:
+                self.notes[unavailable(error)] = None
 
     @property
     def spec(self) -> DeviceSpec:
@@ -193,7 +201,7 @@ class EmulatedDevice:
             return LaunchOutcome(CudaError.NOT_SUPPORTED)
         error_code = CudaError.SUCCESS if launched.fault is None else _ERRORS.get(launched.fault_code, _LAUNCH_FAILURE)
         messages = _assertion(launched.fault) if launched.fault is not None else b""
-        return LaunchOutcome(error_code, record.ptx_thread_instructions, launched.output, messages)
+        return LaunchOutcome(error_code, _nanoseconds(record), launched.output, messages)
 
     def run(
         self,
@@ -218,7 +226,7 @@ class EmulatedDevice:
             runtime_code(self.engine.store)
             self._shared_code_is_there = True
         machine = self.machine(loaded, name)
-        plan = NOTHING if machine is None else machine.plan
+        plan = NOTHING if machine is None else replace(machine.plan, trace=self._model is not None)
         launched = self.engine.launch(
             loaded.program, name, grid, block, dynamic_shared, params, tell, plan, cluster, cooperative, checker
         )
@@ -236,6 +244,7 @@ class EmulatedDevice:
             device=self._spec,
             resources=self.resources(loaded, name),
             machine=machine,
+            model=self._model,
         )
         if checker is not None:
             record = checker.record(launched, record)
@@ -267,6 +276,16 @@ def cluster_of(function: Function) -> tuple[int, int, int] | None:
         return None
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z
+
+
+_LAUNCH_NS, _INSTRUCTIONS_PER_NS = 2000, 10_000  # where no time is modelled
+
+
+def _nanoseconds(record: LaunchRecord) -> int:
+    """Device time of a launch: the modelled one, else a count that is the same in every run."""
+    if record.time_us is not None:
+        return round(1000 * record.time_us)
+    return _LAUNCH_NS + record.ptx_thread_instructions // _INSTRUCTIONS_PER_NS
 
 
 def _assertion(fault: Finding) -> bytes:

@@ -263,6 +263,42 @@ class KernelResources:
 
 
 @dataclass(frozen=True, slots=True)
+class Unit:
+    """How busy one unit of the device is in a launch: cycles of the SM's clock, and their share of the launch."""
+
+    name: str
+    busy_cycles: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTraffic:
+    """What the caches made of a launch's sectors; rates from 0 to 1, None where nothing was asked. `share` of all cache
+    lines was followed, the rest follows from it."""
+
+    l1_hit_rate: float | None
+    l2_hit_rate: float | None
+    l2_read_bytes: int
+    l2_write_bytes: int
+    dram_read_bytes: int
+    dram_write_bytes: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """Speed reached and the device's roofs: 10^9 bytes of DRAM and 10^9 floating-point operations a second;
+    `flops_per_byte` None where no byte of DRAM was moved."""
+
+    dram_gb_s: float
+    dram_roof_gb_s: float
+    gflops: float
+    gflops_roof: float
+    flops: int
+    flops_per_byte: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchRecord:
     """Everything known of one launch."""
 
@@ -284,6 +320,13 @@ class LaunchRecord:
     completed: bool = True
     instructions: int | None = None  # machine instructions by warps; None where the machine code is not known
     thread_instructions: int | None = None  # by active threads
+    time_us: float | None = None  # modelled; None where the machine code or a C compiler is not there
+    bound: str | None = None  # the unit, or the latency, that decides the time
+    stall: str | None = None  # what warps wait for most, in the profiler's words
+    units: tuple[Unit, ...] = ()  # the busiest first
+    roof: Roof | None = None
+    memory: MemoryTraffic | None = None
+    caches: str | None = None  # "warm": as the launches before left them; "cold": emptied before the launch
     seconds: float = field(default=0.0, compare=False)  # wall time of the emulation; never written to JSON
 
 

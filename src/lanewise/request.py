@@ -38,6 +38,7 @@ class RunRequest:
     arch: str | None = None  # such as "sm_90"; None: the flags', else the device's
     kernel: str | None = None  # pattern, see `reports`
     launches: int | None = None  # at most so many launches of each kernel
+    cold: bool = False  # the caches are emptied before each launch
     deterministic: bool = False  # one order of blocks, so that floating-point atomics give the same sums
     max_instructions: int | None = None  # thread-level PTX instructions of one launch; None: the emulator's default
     max_seconds: float | None = None  # wall time of one launch; None: the emulator's default

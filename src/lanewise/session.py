@@ -23,7 +23,7 @@ from lanewise.toolchain import cache, executable, nvcc
 from lanewise.toolchain import flags as nvcc_flags
 
 SOURCES = frozenset((".cu", ".c", ".cc", ".cpp", ".cxx", ".o", ".a", ".obj", ".lib"))
-CLOCK_NOTE = "times of CUDA events are a count of executed instructions, not a measured or modelled time"
+CLOCK_NOTE = "times of CUDA events are modelled, those that the program itself prints among them (docs/model.md)"
 
 
 def run_program(request: RunRequest) -> RunResult:
@@ -52,6 +52,7 @@ def _run(request: RunRequest, schedule: int, shows_output: bool) -> RunResult:
         limits=replace(limits(request), schedule=schedule),
         keep=request.reports,
         progress=request.progress,
+        cold=request.cold,
         checks=tuple(map(Check, request.checks)),
     )
     output = None if shows_output else subprocess.DEVNULL

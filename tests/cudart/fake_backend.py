@@ -102,7 +102,7 @@ def _iota(self: FakeBackend, program: Program, request: LaunchRequest, arguments
     """out[i] = first + i for each thread of the grid."""
     threads = prod(request.grid) * prod(request.block)
     self.memory.write(_ints(arguments[0]), (_ints(arguments[1]) + np.arange(threads)).astype(np.int32))
-    return LaunchOutcome(thread_instructions=threads * 1000)
+    return LaunchOutcome(nanoseconds=2000 + threads)
 
 
 def _add_scale(self: FakeBackend, program: Program, request: LaunchRequest, arguments: list[bytes]) -> LaunchOutcome:

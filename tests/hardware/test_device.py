@@ -51,7 +51,8 @@ def test_an_unknown_device_names_near_ones_and_all() -> None:
 @pytest.mark.parametrize("name", device.names())
 def test_every_value_has_a_source_and_no_source_is_idle(name: str) -> None:
     spec = device.load(name)
-    assert set(spec.origins) | {"cluster_sms"} == set(device.Values.__dataclass_fields__)
+    named = set(device.Values.__dataclass_fields__) | set(device.Rates.__dataclass_fields__)
+    assert set(spec.origins) | {"cluster_sms"} == named
     assert ("cluster_sms" in spec.origins) == (spec.compute_capability >= (9, 0))
     assert all(len(origin.text) > 20 for origin in spec.origins.values())
     text = files("lanewise.hardware").joinpath(f"devices/{name}.toml").read_text(encoding="utf-8")

@@ -1,22 +1,35 @@
-"""`lanewise devices`: the cards that can be modelled."""
+"""`lanewise devices`: the cards that can be modelled, and what is known of one."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
 from lanewise.cli.table import table
 from lanewise.hardware import device
+from lanewise.hardware.rates import Rates
 from lanewise.report import text
 
-_HEAD = ("name", "card", "arch", "SMs", "warps/SM", "shared/SM", "L2", "memory", "bandwidth", "f32")
+_HEAD = ("name", "card", "arch", "SMs", "warps/SM", "shared/SM", "L2", "memory", "bandwidth", "f32", "rates")
 
 
-def devices() -> None:
-    """List the cards that --device takes, with what bounds a kernel on each."""
+def devices(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Show every value of this card, or of a file, and its source."),
+    ] = None,
+) -> None:
+    """List the cards that --device takes, with what bounds a kernel on each; or show one."""
+    if name is not None:
+        for line in _values(device.load(name)):
+            typer.echo(line)
+        return
     rows = [_row(device.load(name)) for name in device.names()]
-    for line in table([_HEAD, *rows], "lllrrrrrrr"):
+    for line in table([_HEAD, *rows], "lllrrrrrrrl"):
         typer.echo(line)
-    typer.echo("\nA device file of your own, ending in .toml, does as well.")
+    typer.echo("\nrates: how most values that times depend on are known; `lanewise devices NAME` shows each.")
+    typer.echo("A device file of your own, ending in .toml, does as well.")
 
 
 def _row(spec: device.DeviceSpec) -> tuple[str, ...]:
@@ -32,4 +45,32 @@ def _row(spec: device.DeviceSpec) -> tuple[str, ...]:
         text.size(values.memory_bytes),
         f"{values.memory_bandwidth_gb_s:,.0f} GB/s",
         f"{values.fp32_tflops:g} TFLOP/s",
+        known_by(spec),
     )
+
+
+def known_by(spec: device.DeviceSpec) -> str:
+    """The status of most values of the table `rates`."""
+    statuses = [spec.origins[field].status for field in Rates.__dataclass_fields__]
+    return max(sorted(set(statuses)), key=statuses.count).value
+
+
+def _values(spec: device.DeviceSpec) -> list[str]:
+    """Every value with how it is known, then the sources."""
+    numbers = {origin.text: number for number, origin in enumerate(dict.fromkeys(spec.origins.values()), start=1)}
+    rows = [("value", "", "known by", "source")]
+    for part in (spec.values, spec.rates):
+        for field in type(part).__dataclass_fields__:
+            origin = spec.origins[field]
+            rows.append((field, _number(getattr(part, field)), origin.status.value, f"[{numbers[origin.text]}]"))
+    lines = [f"{spec.name}, compute capability {'.'.join(map(str, spec.compute_capability))}", ""]
+    lines += [*table(rows, "lrll"), ""]
+    for source, number in numbers.items():
+        lines += text.wrap(source, 100, first=f"[{number}] ")
+    return lines
+
+
+def _number(value: float | bool) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"

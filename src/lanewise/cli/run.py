@@ -47,6 +47,7 @@ def run(
     launches: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Report at most N launches of each kernel.")
     ] = None,
+    cold: Annotated[bool, typer.Option("--cold", help="Empty the caches before each launch.")] = False,
     deterministic: Annotated[
         bool,
         typer.Option(
@@ -95,6 +96,7 @@ def run(
         arch=arch,
         kernel=kernel,
         launches=launches,
+        cold=cold,
         deterministic=deterministic,
         max_instructions=max_instructions,
         max_seconds=max_seconds,

@@ -60,13 +60,13 @@ class LaunchRequest:
 class LaunchOutcome:
     """What came of a launch. `error` is a fault if it is sticky, else the launch was refused.
 
-    `thread_instructions` (PTX) pass as device time; `output` is what the kernel printed (to the program's stdout),
+    `nanoseconds` pass as device time; `output` is what the kernel printed (to the program's stdout),
     `messages` what a card's driver would write to stderr: "FILE:LINE: FUNCTION: block: [0,0,0], thread: [0,0,0]
     Assertion `CONDITION` failed.", one line for each thread.
     """
 
     error: CudaError = CudaError.SUCCESS
-    thread_instructions: int = 0
+    nanoseconds: int = 0
     output: bytes = b""
     messages: bytes = b""
 

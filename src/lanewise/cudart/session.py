@@ -29,8 +29,6 @@ from lanewise.toolchain.arch import parse as parse_arch
 DRIVER_VERSION = 13000
 # Device time: a launch costs so much by itself, and this many thread-level instructions pass in a nanosecond. Nominal
 # values, there so that a program's own timing is a finite number and the same in every run.
-LAUNCH_NS = 2000
-INSTRUCTIONS_PER_NS = 10_000
 _FAULTS = {
     "bounds": CudaError.ILLEGAL_ADDRESS,
     "misaligned": CudaError.MISALIGNED_ADDRESS,
@@ -149,7 +147,8 @@ class Session:
         parts.append(len(view.attributes))
         for number, value in view.attributes.items():
             parts += [number, value]
-        return Reply(encode(*parts, len(DEFAULT_LIMITS), *DEFAULT_LIMITS))
+        event_ns = round(1000 * self._backend.spec.rates.event_us)
+        return Reply(encode(*parts, len(DEFAULT_LIMITS), *DEFAULT_LIMITS, event_ns))
 
     def _allocate(self, fields: Fields, thread: int) -> Reply:
         """size, kind, file and address of the call -> address, id"""
@@ -263,9 +262,8 @@ class Session:
             self._report_refusal(function, *refusal)
             raise Refused(refusal[0])
         outcome = self._backend.launch(request)
-        elapsed = LAUNCH_NS + outcome.thread_instructions // INSTRUCTIONS_PER_NS
         printed = outcome.output or outcome.messages
-        reply = Reply(encode(outcome.output, outcome.messages) if printed else b"", elapsed_ns=elapsed)
+        reply = Reply(encode(outcome.output, outcome.messages) if printed else b"", elapsed_ns=outcome.nanoseconds)
         if outcome.error.is_sticky:
             reply.fault = outcome.error
         else:

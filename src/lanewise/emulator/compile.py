@@ -44,6 +44,7 @@ class KernelInfo:
     spins: bool  # some loop may wait for another block
     copies: bool  # something is copied asynchronously
     shared_arrays: tuple[tuple[str, int, int], ...]  # name, offset, size
+    tells: bool = False  # the code tells its accesses (`trace`)
     trip_rows: tuple[tuple[TripPlan, int], ...] = ()  # an unrolled loop, and the number of its first stage in `blocks`
 
     @property
@@ -156,6 +157,7 @@ def kernel_info(unit: Unit) -> KernelInfo:
         unit.spins,
         unit.copies,
         tuple(names),
+        unit.plan.trace,
         tuple(unit.trip_rows.items()),
     )
 

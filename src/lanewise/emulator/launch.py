@@ -23,6 +23,7 @@ from lanewise.emulator.layout import FUEL, Abort, AsyncQueue, Block, BulkQueue, 
 from lanewise.emulator.layout import Service as ServiceCode
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.pool import Task
+from lanewise.emulator.trace import MAX_BLOCKS, Trace, TraceBuffer, joined
 from lanewise.errors import EnvironmentProblem
 
 Dim = tuple[int, int, int]
@@ -87,6 +88,7 @@ class LaunchOutcome:
     fault: FaultReport | None
     seconds: float
     blocks_done: int
+    trace: Trace | None = None  # where the kernel was translated to tell its accesses
 
 
 Progress = Callable[[int, int], None]
@@ -181,6 +183,7 @@ class WorkerMemory:
         f.set(Worker.COUNTERS, _address(self.counters))
         f.set(Worker.CACHE, _address(self.cache))
         f.set(Worker.PARAMS, params)
+        self.trace: TraceBuffer | None = None
         slot = np.arange(slots, dtype=np.uint64)
         rows = self.blocks.reshape(slots, self.block_size)
         _column(rows, Block.SHARED, np.uint64)[:] = shared_base + slot * self.shared_size
@@ -196,6 +199,17 @@ class WorkerMemory:
             _column(contexts, Warp.QUEUE, np.uint64)[:] = queues[0] + place * AsyncQueue.SIZE
             _column(rows, Block.BULK, np.uint64)[:] = queues[1] + slot * BulkQueue.SIZE
         _column(contexts, Warp.TIDS, np.uint64)[:] = launch.get(Launch.TIDS_TABLE) + number * 384
+
+    def keep_trace(self, arena: int) -> None:
+        """Make room for the records of accesses, which the kernel's code writes."""
+        self.trace = TraceBuffer()
+        for offset, value in (
+            (Worker.TRACE_BEGIN, self.trace.begin),
+            (Worker.TRACE_AT, self.trace.begin),
+            (Worker.TRACE_LIMIT, self.trace.limit),
+            (Worker.TRACE_ARENA, arena),
+        ):
+            self.fields.set(offset, value)
 
     def current(self) -> tuple[Fields, Fields]:
         """The warp that ran last, and its block."""
@@ -283,6 +297,9 @@ def run(
     most = min(total, MAX_SLOTS, max(1, STACK_MEMORY // (info.stack_bytes * warps))) if info.spins else 1
     slots = max(1, most // together) * together
     workers = [WorkerMemory(kernel, launch, warps, slots, shared, info.local_bytes, params) for _ in range(count)]
+    if info.tells:
+        for worker in workers:
+            worker.keep_trace(memory.arena.base)
     started = time.perf_counter()
     faults: list[FaultReport] = []
     errors: list[BaseException] = []
@@ -335,7 +352,13 @@ def run(
     fault = min(faults, key=lambda f: (f.block[2], f.block[1], f.block[0], f.warp), default=None)
     if fault is None and limit_message:
         fault = FaultReport(-1, -1, 0, (), 0, (0, 0, 0), 0, message=limit_message)
-    return LaunchOutcome(counters, fault, time.perf_counter() - started, done)
+    trace = _trace(workers) if info.tells and total <= MAX_BLOCKS else None
+    return LaunchOutcome(counters, fault, time.perf_counter() - started, done, trace)
+
+
+def _trace(workers: list[WorkerMemory]) -> Trace:
+    parts = [w.trace.kept(w.fields.get(Worker.TRACE_AT)) for w in workers if w.trace is not None]
+    return joined(parts, [w.fields.get32(Worker.TRACE_MASK).bit_length() for w in workers])
 
 
 def _order(schedule: int, count: int, warps: int) -> tuple[tuple[int, int], ...]:

@@ -42,6 +42,8 @@ class Warp:
     CLUSTER_ARRIVED = 120  # i32: lanes that have arrived at the cluster barrier, while it is not complete
     CLUSTER_PENDING = 124  # i32: lanes that have arrived there and not waited yet
     QUEUE = 128  # ptr: AsyncQueue; null in kernels that copy nothing asynchronously
+    TRACE_BLOCK = 136  # i32: the block whose requests TRACE_ORDER counts, see `trace`
+    TRACE_ORDER = 140  # i32
     SIZE = 192
 
 
@@ -94,7 +96,10 @@ class Worker:
     BLOCKS_DONE = 520  # i64
     SPENT = 528  # i64: what this worker has added to Launch.EXECUTED
     SINK = 576  # 64 bytes: where accesses go that are told and left out
-    SIZE = 640
+    TRACE_BEGIN, TRACE_AT, TRACE_LIMIT = 640, 648, 656  # ptr: records of `trace`: the first, the next, the last
+    TRACE_ARENA = 664  # i64: where device memory starts
+    TRACE_MASK = 672  # i32: bits of a line's hash that must be zero
+    SIZE = 704
 
 
 class Launch:

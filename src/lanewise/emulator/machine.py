@@ -58,9 +58,10 @@ class CountingPlan:
 
     recounts: tuple[Recount, ...] = ()
     trips: tuple[TripPlan, ...] = ()
+    trace: bool = False  # tell the lines of global and local memory that are accessed (`emulator.trace`)
 
     def __bool__(self) -> bool:
-        return bool(self.recounts or self.trips)
+        return bool(self.recounts or self.trips or self.trace)
 
 
 NOTHING = CountingPlan()

@@ -20,6 +20,7 @@ from lanewise.emulator import (
     scheduler,
     tensor_copies,
     tensor_issue,
+    trace,
 )
 from lanewise.emulator.matrix import shared as matrices
 
@@ -41,6 +42,7 @@ def text() -> str:
         bulk_issue.definitions(),
         tensor_copies.definitions(),
         tensor_issue.definitions(),
+        trace.definitions(),
     ]
     for element in _ELEMENTS:
         parts += [moving.gather(element)[1], moving.scatter(element)[1], moving.slow_ways(element)]

@@ -20,7 +20,7 @@ class Limits:
     Registers are handed to a warp in multiples of `register_unit`, each warp within one of the `warp_unit` partitions
     of the SM. `register_pool`, where set, is the part of the SM's registers that one block draws from. A block pays
     `shared_reserved` bytes of shared memory on top of its own, rounded up to `shared_unit`; `shared_carveouts` are the
-    sizes of shared memory that the driver can choose (the rest of the array is L1).
+    sizes of shared memory that the driver can choose; the rest of the `l1_array_bytes` is L1.
     """
 
     compute_capability: tuple[int, int]
@@ -42,6 +42,7 @@ class Limits:
     shared_reserved: int
     shared_unit: int
     shared_carveouts: tuple[int, ...]
+    l1_array_bytes: int
     register_pool: int | None = None
 
     @property

@@ -1,8 +1,8 @@
 """Devices: one data file each (`devices/*.toml`), every value with its source.
 
-A file has `name`, `aliases`, `compute_capability`, a table `sources` (key -> status and text) and a table `values`,
-where each value is written `[value, "source key"]`. What depends on the compute capability alone comes from
-`capabilities.toml`.
+A file has `name`, `aliases`, `compute_capability`, a table `sources` (key -> status and text) and the tables `values`
+and `rates`, where each value is written `[value, "source key"]`. What depends on the compute capability alone comes
+from `capabilities.toml`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 
 from lanewise.errors import UsageError
 from lanewise.hardware.capability import Limits, limits
+from lanewise.hardware.rates import Rates
 
 _ROUNDING = 1.01  # datasheets round; more than this over what clocks and units give is a contradiction
 _SHORTFALL = 0.9
@@ -31,6 +32,7 @@ class Status(StrEnum):
     DATASHEET = "datasheet"
     DOCUMENTATION = "documentation"
     MEASURED = "measured"
+    ESTIMATED = "estimated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,14 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSpec:
-    """One device. `key` is what `--device` takes; `origins` has the source of each field of `values`."""
+    """One device. `key` is what `--device` takes; `origins` has the source of each field of `values` and `rates`."""
 
     key: str
     name: str
     aliases: tuple[str, ...]
     limits: Limits
     values: Values
+    rates: Rates
     origins: Mapping[str, Origin]
 
     @property
@@ -131,7 +134,7 @@ def parse(text: str, key: str, where: str) -> DeviceSpec:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _wrong(where, str(error)) from error
-    expected = {"name", "aliases", "compute_capability", "sources", "values"}
+    expected = {"name", "aliases", "compute_capability", "sources", "values", "rates"}
     if set(data) != expected:
         raise _wrong(where, _difference("key", expected, set(data)))
     if not isinstance(data["name"], str) or not data["name"]:
@@ -139,9 +142,16 @@ def parse(text: str, key: str, where: str) -> DeviceSpec:
     if not isinstance(data["aliases"], list) or not all(isinstance(alias, str) for alias in data["aliases"]):
         raise _wrong(where, f"aliases = {data['aliases']!r}: a list of names is wanted")
     sources = _sources(data["sources"], where)
-    values, origins = _values(data["values"], sources, where)
+    values, origins = _table("values", Values, data["values"], sources, where)
+    rates, origins_of_rates = _table("rates", Rates, data["rates"], sources, where)
     spec = DeviceSpec(
-        key, data["name"], tuple(data["aliases"]), _limits(data["compute_capability"], where), values, origins
+        key,
+        data["name"],
+        tuple(data["aliases"]),
+        _limits(data["compute_capability"], where),
+        Values(**values),
+        Rates(**rates),
+        {**origins, **origins_of_rates},
     )
     _check(spec, where)
     return spec
@@ -184,11 +194,17 @@ def _sources(table: Any, where: str) -> dict[str, Origin]:
     return sources
 
 
-def _values(table: Any, sources: dict[str, Origin], where: str) -> tuple[Values, dict[str, Origin]]:
+_MAY_BE_ZERO = frozenset(("persisting_l2_bytes", "tensor_fp16_tflops", "event_us"))
+
+
+def _table(
+    name_of_table: str, kind_of_table: type[Values] | type[Rates], table: Any, sources: dict[str, Origin], where: str
+) -> tuple[dict[str, Any], dict[str, Origin]]:
+    """The values of one table and their sources."""
     if not isinstance(table, dict):
-        raise _wrong(where, f"values = {table!r}: a table is wanted")
-    kinds = {field.name: str(field.type) for field in fields(Values)}
-    optional = {field.name for field in fields(Values) if field.default is not MISSING}
+        raise _wrong(where, f"{name_of_table} = {table!r}: a table is wanted")
+    kinds = {field.name: str(field.type) for field in fields(kind_of_table)}
+    optional = {field.name for field in fields(kind_of_table) if field.default is not MISSING}
     if set(table) | optional != set(kinds):
         raise _wrong(where, _difference("value", set(kinds) - optional, set(table) - optional))
     values: dict[str, Any] = {}
@@ -196,24 +212,24 @@ def _values(table: Any, sources: dict[str, Origin], where: str) -> tuple[Values,
     for name, kind in kinds.items():
         if name not in table:
             continue
-        entry = table[name]
+        entry, spelled = table[name], f"{name_of_table}.{name}"
         if not isinstance(entry, list) or len(entry) != 2:
-            raise _wrong(where, f"values.{name} = {entry!r}: [value, source] is wanted")
+            raise _wrong(where, f"{spelled} = {entry!r}: [value, source] is wanted")
         value, source = entry
         if source not in sources:
-            raise _wrong(where, f"values.{name}: its source {source!r} is not among sources")
+            raise _wrong(where, f"{spelled}: its source {source!r} is not among sources")
         if kind.startswith("tuple"):
             if not isinstance(value, list) or not all(isinstance(item, int) and item > 0 for item in value):
-                raise _wrong(where, f"values.{name} = {value!r}: a list of positive numbers is wanted")
+                raise _wrong(where, f"{spelled} = {value!r}: a list of positive numbers is wanted")
             values[name], origins[name] = tuple(value), sources[source]
             continue
         accepted = {"int": (int,), "float": (int, float), "bool": (bool,)}[kind]
         if not isinstance(value, accepted) or (kind != "bool" and isinstance(value, bool)):
-            raise _wrong(where, f"values.{name} = {value!r}: {kind} is wanted")
-        if kind != "bool" and not (value > 0 or (value == 0 and name == "persisting_l2_bytes")):
-            raise _wrong(where, f"values.{name} = {value!r}: it must be positive")
+            raise _wrong(where, f"{spelled} = {value!r}: {kind} is wanted")
+        if kind != "bool" and not (value > 0 or (value == 0 and name in _MAY_BE_ZERO)):
+            raise _wrong(where, f"{spelled} = {value!r}: it must be positive")
         values[name], origins[name] = value, sources[source]
-    return Values(**values), origins
+    return values, origins
 
 
 def _limits(text: Any, where: str) -> Limits:
@@ -240,5 +256,16 @@ def _check(spec: DeviceSpec, where: str) -> None:
         raise _wrong(
             where, f"values.persisting_l2_bytes = {values.persisting_l2_bytes}: above l2_bytes {values.l2_bytes}"
         )
+    rates = spec.rates
+    most = (
+        ("l2_reuse_bytes", rates.l2_reuse_bytes, "l2_bytes", values.l2_bytes),
+        ("dram_gb_s", rates.dram_gb_s, "memory_bandwidth_gb_s", _ROUNDING * values.memory_bandwidth_gb_s),
+        ("fma_rate", rates.fma_rate, "issue_rate", rates.issue_rate),
+        ("l1_latency", rates.l1_latency, "l2_latency", rates.l2_latency),
+        ("l2_latency", rates.l2_latency, "dram_latency", rates.dram_latency),
+    )
+    for name, value, bound, limit in most:
+        if value > limit:
+            raise _wrong(where, f"rates.{name} = {value}: above {bound} {limit:.6g}")
     if values.l2_bytes >= values.memory_bytes:
         raise _wrong(where, f"values.l2_bytes = {values.l2_bytes}: not below memory_bytes {values.memory_bytes}")

@@ -47,9 +47,12 @@ def _decode(kind: Any, value: object, path: str, depth: int) -> Any:
         if value not in [member.value for member in kind]:
             raise _wrong(path, " or ".join(f'"{member.value}"' for member in kind), value)
         return kind(value)
+    if kind is float and type(value) is int:  # JSON knows one kind of number
+        return float(value)
     # bool is an int in Python, not in JSON.
     if type(value) is not kind:
-        raise _wrong(path, {int: "an integer", str: "a text", bool: "true or false"}[kind], value)
+        named = {int: "an integer", str: "a text", bool: "true or false", float: "a number"}
+        raise _wrong(path, named[kind], value)
     return value
 
 

@@ -33,6 +33,7 @@ class Fold:
     findings: tuple[tuple[Finding, int], ...]  # each with the number of launches it came up in
     instructions: int | None = None  # machine instructions by warps and by threads, where the machine code is known
     thread_instructions: int | None = None
+    times: tuple[float | None, ...] = ()  # modelled, in order, microseconds
 
     @property
     def all_instructions(self) -> int:
@@ -97,6 +98,7 @@ def _fold(group: Sequence[LaunchRecord]) -> Fold:
         findings=tuple(Counter(f for launch in group for f in launch.findings).items()),
         instructions=_total([launch.instructions for launch in counted]),
         thread_instructions=_total([launch.thread_instructions for launch in counted]),
+        times=tuple(launch.time_us for launch in group),
     )
 
 

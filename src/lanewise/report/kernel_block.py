@@ -15,6 +15,7 @@ from lanewise.report.findings import finding_lines
 from lanewise.report.fold import Fold
 from lanewise.report.judge import MARKS, Weight, cost
 from lanewise.report.machine_code import machine_lines
+from lanewise.report.timing import timing_facts
 from lanewise.report.verdict import praise, problems
 
 MOST_PROBLEMS = 4  # sentences
@@ -70,6 +71,7 @@ def _kernel_title(fold: Fold, alone: bool, width: int) -> Text:
 def _facts(fold: Fold, width: int) -> list[Text]:
     launch = fold.first
     facts = [f"  {fact}" for fact in (_resources(launch), _occupancy(launch), _executions(fold)) if fact]
+    facts += [f"  {fact}" for fact in timing_facts(fold)]
     if launch.occupancy is not None and launch.occupancy.next_step and launch.occupancy.fraction < 1:
         facts.insert(2, f"    {launch.occupancy.next_step}")
     if fold.launches > 1 and fold.per_launch:

@@ -19,6 +19,7 @@ from lanewise.report.fold import Fold, fold_launches
 from lanewise.report.judge import Weight
 from lanewise.report.kernel_block import KernelBlock
 from lanewise.report.legend import legend_lines
+from lanewise.report.roofline import roofline_lines
 
 NARROWEST, PIPED, WIDEST = 60, 100, 160
 MOST_SHAPES = 4  # blocks of one kernel that is launched in many shapes
@@ -77,6 +78,8 @@ def report_lines(result: RunResult, width: int, show: Collection[str] = ()) -> l
     lines += _left_out(folds, shown, width)
     lines += _findings(result, width)
     lines += _worst(blocks, width)
+    plot = roofline_lines(folds, width)
+    lines += [Text(""), *plot] if plot else []
     lines += [Text(""), *_ending(result, folds, width)]
     lines += legend_lines(folds, max((block.weight for block in blocks), default=Weight.FINE), width)
     return lines

@@ -83,7 +83,8 @@ cudaError_t lw_do_copy(const Work *work) {
         for (size_t y = 0; y < e.height; y++) copy_row(to, to_here, from, from_here, e.width, y, z);
     bool device = work->copy.kind == cudaMemcpyDeviceToDevice ||
                   (work->copy.kind == cudaMemcpyDefault && on_device(to) && on_device(from));
-    lw_pass_time_of_copy(e.width * e.height * e.depth, !device);
+    lw_pass_time_of_copy(e.width * e.height * e.depth,
+                         device ? KERNELS : on_device(from) ? COPY_TO_HOST : COPY_TO_DEVICE);
     return cudaSuccess;
 }
 

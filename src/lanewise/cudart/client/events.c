@@ -1,8 +1,6 @@
 /* Events: points of the device's clock. */
 #include "lanewise.h"
 
-enum { RECORD_NS = 500 };
-
 API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
     ENTER();
     REQUIRE(event && flags <= 7, cudaErrorInvalidValue);
@@ -23,11 +21,10 @@ API cudaError_t cudaEventDestroy(cudaEvent_t event) {
     return cudaSuccess;
 }
 
-void lw_record(cudaEvent_t event) {
+void lw_record(cudaEvent_t event, cudaStream_t stream) {
     Handle *handle = lw_handle(event, HANDLE_EVENT);
     if (!handle) return;
-    lw_pass_time(RECORD_NS);
-    handle->time = lw_now();
+    handle->time = lw_time_of_event(stream);
     handle->recorded = true;
     handle->capture = NULL;
 }

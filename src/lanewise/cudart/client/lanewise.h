@@ -240,10 +240,14 @@ Work *lw_instance_work(cudaGraphExec_t exec, cudaGraphNode_t node);
 cudaError_t lw_check_stream(cudaStream_t stream);
 uint64_t lw_stream_number(cudaStream_t stream);
 void lw_drain_callbacks(void);
+enum { KERNELS, COPY_TO_DEVICE, COPY_TO_HOST }; /* what the device does at the same time */
+cudaStream_t lw_work_in(cudaStream_t stream);    /* whose clock goes on, in this thread; returns the one before */
 void lw_pass_time(uint64_t nanoseconds);
-void lw_pass_time_of_copy(size_t bytes, bool crosses_bus);
-void lw_record(cudaEvent_t event);
-uint64_t lw_now(void); /* device time in nanoseconds */
+void lw_pass_time_of_copy(size_t bytes, int engine);
+void lw_set_event_time(uint64_t nanoseconds);
+uint64_t lw_time_of_event(cudaStream_t stream); /* an event is recorded: the stream's clock in nanoseconds */
+void lw_wait_until(cudaStream_t stream, uint64_t time);
+void lw_record(cudaEvent_t event, cudaStream_t stream);
 
 /* --- what kernels print (output.c): `to` is STDOUT_FILENO or STDERR_FILENO */
 void lw_keep_output(int to, const void *text, size_t size);
@@ -267,7 +271,7 @@ struct Handle {
     unsigned flags;
     int priority;
     uint64_t number; /* of a stream: its id */
-    uint64_t time;   /* of an event: when it was recorded */
+    uint64_t time;   /* of an event: when it was recorded; of a stream: its clock */
     bool recorded;
     void *capture; /* of a stream or an event: the graph that it is captured into */
     Tails tails;   /* of one that captures: the nodes that what comes next comes after */

@@ -23,7 +23,7 @@ cudaError_t lw_do_set(const Work *work) {
     for (size_t z = 0; z < work->set.depth; z++)
         for (size_t y = 0; y < p->height; y++)
             fill(here + z * work->set.slice + y * p->pitch, p->value, p->elementSize, p->width);
-    lw_pass_time_of_copy(bytes * p->height * work->set.depth, false);
+    lw_pass_time_of_copy(bytes * p->height * work->set.depth, KERNELS);
     return cudaSuccess;
 }
 

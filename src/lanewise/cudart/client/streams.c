@@ -69,6 +69,7 @@ API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsi
     }
     if (!waited->capture) {
         REQUIRE(!waiting || !waiting->capture, cudaErrorStreamCaptureIsolation); /* what is outside cannot be waited for */
+        if (waited->recorded) lw_wait_until(stream, waited->time);
         return cudaSuccess;
     }
     REQUIRE(waiting, cudaErrorStreamCaptureImplicit);

@@ -3,16 +3,23 @@
 
 #include <stdlib.h>
 
-cudaError_t lw_do(const Work *work, cudaStream_t stream) {
+static cudaError_t do_in(const Work *work, cudaStream_t stream) {
     switch (work->type) {
         case cudaGraphNodeTypeKernel: return lw_do_kernel(work, stream);
         case cudaGraphNodeTypeMemcpy: return lw_do_copy(work);
         case cudaGraphNodeTypeMemset: return lw_do_set(work);
         case cudaGraphNodeTypeHost: return lw_do_host(work, stream);
         case cudaGraphNodeTypeGraph: return lw_do_graph(work->graph, stream);
-        case cudaGraphNodeTypeEventRecord: lw_record(work->event); return cudaSuccess;
+        case cudaGraphNodeTypeEventRecord: lw_record(work->event, stream); return cudaSuccess;
         default: return cudaSuccess; /* empty nodes, waits, and memory that lives as long as its graph */
     }
+}
+
+cudaError_t lw_do(const Work *work, cudaStream_t stream) {
+    cudaStream_t before = lw_work_in(stream);
+    cudaError_t error = do_in(work, stream);
+    lw_work_in(before);
+    return error;
 }
 
 void lw_release_work(Work *work) {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from lanewise.emulator import quantity as q
 from lanewise.emulator.lowering import events, memory
 from lanewise.emulator.lowering.recount import recount
+from lanewise.emulator.lowering.tell import tell
 from lanewise.emulator.updates import INTEGER, one_update
 from lanewise.ptx.syntax import TYPE_BITS, Address, Instruction, Operand
 from lanewise.records import AccessKind, Space
@@ -54,6 +55,7 @@ def _atomic(
         t.out.line("fence seq_cst")
     events.access(t, ins, site, space, address)
     recount(t, ins, site, address)
+    tell(t, ins, site, address)
     mask = t.mask(ins)
     host = _touch(t, ins, space, address, size * count, site, mask)
     name = f"lw_atom_{operation}_{ins.type}_{'shared' if space == Space.SHARED else 'memory'}"

@@ -21,6 +21,7 @@ from lanewise.emulator.layout import (
 )
 from lanewise.emulator.lowering import events, lane_pattern, shared, slow
 from lanewise.emulator.lowering.recount import recount
+from lanewise.emulator.lowering.tell import tell
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.unit import SiteInfo
 from lanewise.ptx.syntax import (
@@ -116,6 +117,7 @@ def load(t: FunctionTranslator, ins: Instruction) -> None:
         t.out.line('fence syncscope("singlethread") seq_cst')
     events.access(t, ins, site, space, address)
     recount(t, ins, site, address)
+    tell(t, ins, site, address)
     group = t.groups.get(id(ins))
     if group is not None:
         values = shared.load(t, group, address, memory_offset(ins.operands[1]), element, count, site)
@@ -409,6 +411,7 @@ def store(t: FunctionTranslator, ins: Instruction) -> None:
     bytes_ = int(element[1:]) // 8
     events.access(t, ins, site, space, address, sources)
     recount(t, ins, site, address)
+    tell(t, ins, site, address)
     group = t.groups.get(id(ins))
     planned = ins.guard is None and space in (Space.GLOBAL, Space.SHARED) and not reaches_cluster(ins)
     made = lane_pattern.plan(address) if planned else None

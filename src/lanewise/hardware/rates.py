@@ -1,0 +1,63 @@
+"""What the model of time knows of a device: the table `rates` of its file, every value with its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Rates are warp instructions a clock and SM, latencies are clocks of the SM, GB are 10^9 bytes.
+
+    A latency is from the issue of an instruction to the issue of one that needs its result. Those of `l1`, `l2` and
+    `dram` are of loads whose sectors come from there.
+    """
+
+    issue_rate: float
+    fma_rate: float
+    imad_rate: float
+    alu_rate: float
+    fp64_rate: float
+    half_rate: float
+    xu_rate: float
+    conversion_rate: float
+    lsu_rate: float  # memory instructions and shuffles
+    uniform_rate: float
+    branch_rate: float
+    tensor_fp16_tflops: float  # dense, 0 without tensor cores
+    fma_latency: float
+    imad_latency: float
+    alu_latency: float
+    fp64_latency: float
+    half_latency: float
+    xu_latency: float
+    conversion_latency: float
+    shuffle_latency: float
+    uniform_latency: float
+    constant_latency: float
+    tensor_latency: float
+    branch_latency: float
+    barrier_latency: float
+    shared_latency: float
+    shared_atomic_latency: float
+    l1_latency: float
+    l2_latency: float
+    dram_latency: float
+    atomic_latency: float
+    shared_wavefronts: float  # a clock and SM
+    l1_lines: float  # lines of 128 bytes that a load or store may ask for, a clock and SM
+    l1_bytes: float  # a clock and SM
+    constant_clocks: float  # for each further address in a warp
+    l2_port_bytes: float  # between an SM and the L2, a clock
+    l2_read_gb_s: float
+    l2_write_gb_s: float
+    l2_partial_sectors: float  # sectors written in part, a clock of the SM and device
+    l2_reuse_bytes: float  # what is found again in the L2 by all SMs
+    coalescing_sms: float  # SMs whose requests to the L2 for the same are made once
+    dram_gb_s: float  # reached by plain streams
+    dram_access_bytes: float  # read at once
+    atomic_sectors: float  # sectors with atomics, a clock of the SM and device
+    atomic_clocks: float  # between atomics on one address
+    launch_us: float  # of a kernel that does nothing
+    blocks_per_us: float  # started, device
+    event_us: float  # what two events around a launch measure beside it

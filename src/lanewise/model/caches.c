@@ -1,0 +1,397 @@
+// Caches below the SMs, fed with the lines that a launch asked for (emulator/trace.py has the form of a record).
+//
+// Blocks are placed on SMs as they come and replaced as they end; the resident warps take turns, one request each.
+// L1: one a SM, lines of four sectors, least recently used. Loads and stores to local memory allocate; every store is
+// written through. What another SM of the same group asks for at about the same time goes to the L2 once.
+// L2: one, lines of four sectors, least recently used; a miss reads whole accesses of DRAM; what was written is kept
+// until it is replaced.
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  uint32_t line, what, order, warp;
+} Record;
+
+typedef struct {
+  uint64_t key;  // line + 1; 0: empty
+  uint32_t used;
+  uint8_t valid, dirty;
+  uint8_t bytes[4];  // of each sector, written since it was not valid: it is whole with 32
+} Line;
+
+typedef struct {
+  Line *lines;
+  uint32_t sets, ways, clock;
+} Cache;
+
+enum { LOAD, STORE, ATOMIC };
+enum { SECTORS, L1_HITS, MERGED, L2_SECTORS, L2_HITS, DRAM_SECTORS, FROM_L1, FROM_L2, FROM_DRAM, COLUMNS };
+#define LOCAL_KEY (1ull << 62)
+#define WAYS 16
+#ifndef DRIFT
+#define DRIFT 1311  // blocks run slower than others by up to so much, in 1/65536
+#endif
+#define APART 0x85EBCA6Bu  // as in emulator/trace.py
+#define COALESCER 2048  // lines that a group of SMs remembers
+
+typedef struct {
+  uint64_t key;
+  uint32_t turn;
+  uint8_t sectors;
+} Asked;
+
+typedef struct {
+  uint32_t sms, group, window, dram_sectors, level;
+  Cache l2;
+  uint64_t dram_written, filled;
+} Caches;
+
+static uint32_t hash_of(uint32_t line) {
+  uint32_t mixed = line * 0x9E3779B1u;
+  return mixed ^ mixed >> 15;
+}
+static int bits(unsigned sectors) { return __builtin_popcount(sectors); }
+static uint64_t scatter(uint64_t key) {
+  key ^= key >> 31;
+  key *= 0x9E3779B97F4A7C15ull;
+  return key ^ key >> 29;
+}
+static void make(Cache *cache, uint32_t lines) {
+  if (lines < 1) lines = 1;
+  cache->sets = lines / WAYS ? lines / WAYS : 1;
+  cache->ways = lines / cache->sets;
+  cache->clock = 0;
+  cache->lines = calloc((size_t)cache->sets * cache->ways, sizeof(Line));
+}
+// The line of a key; where it is not there, the least recently used of its set (`*found` is 0).
+static Line *look(Cache *cache, uint64_t key, int *found) {
+  Line *set = cache->lines + (size_t)(scatter(key) % cache->sets) * cache->ways, *oldest = set;
+  for (uint32_t way = 0; way < cache->ways; way++) {
+    if (set[way].key == key + 1) {
+      *found = 1;
+      return set + way;
+    }
+    if (set[way].key == 0) {
+      if (oldest->key) oldest = set + way;
+    } else if (oldest->key && set[way].used < oldest->used)
+      oldest = set + way;
+  }
+  *found = 0;
+  return oldest;
+}
+// A line leaves the L2, or a launch ends: what was written in part is read from DRAM first. Returns the sectors written.
+static unsigned write_back(Caches *c, Line *line) {
+  unsigned written = line->dirty;
+  for (int n = 0; n < 4; n++)
+    if (line->dirty >> n & 1 && !(line->valid >> n & 1)) c->filled++;
+  c->dram_written += bits(written);
+  line->valid |= written;
+  line->dirty = 0;
+  memset(line->bytes, 0, sizeof line->bytes);
+  return written;
+}
+
+// Sectors of a line asked of the L2, each with `bytes` to store; returns those that had to come from DRAM.
+static unsigned ask_l2(Caches *c, uint64_t key, unsigned sectors, int kind, unsigned bytes, uint64_t *counts) {
+  int found;
+  Line *line = look(&c->l2, key, &found);
+  if (!found) {
+    write_back(c, line);
+    line->key = key + 1;
+    line->valid = 0;
+  }
+  line->used = ++c->l2.clock;
+  counts[L2_SECTORS] += bits(sectors);
+  unsigned missing = sectors & ~line->valid, fetched = 0;
+  if (kind == STORE) {
+    line->dirty |= sectors;
+    for (int n = 0; n < 4; n++) {
+      if (!(sectors >> n & 1) || line->valid >> n & 1) continue;
+      unsigned so_far = line->bytes[n] + bytes;
+      line->bytes[n] = so_far < 32 ? so_far : 32;
+      if (so_far >= 32) line->valid |= 1 << n;
+    }
+    counts[L2_HITS] += bits(sectors);
+    return 0;
+  }
+  line->dirty &= line->valid | ~missing;  // read before it was whole: what was written is there then
+  if (missing) {
+    fetched = missing;
+    if (c->dram_sectors == 2) fetched |= (missing & 5) << 1 | (missing & 10) >> 1;
+    if (c->dram_sectors == 4) fetched = 15;
+    fetched &= ~line->valid;
+    counts[DRAM_SECTORS] += bits(fetched);
+    line->valid |= fetched;
+  }
+  counts[L2_HITS] += bits(sectors) - bits(missing);
+  if (kind == ATOMIC) line->dirty |= sectors;
+  return missing;
+}
+
+Caches *lw_caches_make(uint32_t sms, uint32_t group, uint32_t window, uint32_t dram_sectors) {
+  Caches *c = calloc(1, sizeof(Caches));
+  c->sms = sms;
+  c->group = group ? group : 1;
+  c->window = window;
+  c->dram_sectors = dram_sectors;
+  return c;
+}
+void lw_caches_free(Caches *c) {
+  free(c->l2.lines);
+  free(c);
+}
+// Nothing is in the L2 any more.
+void lw_caches_flush(Caches *c) {
+  free(c->l2.lines);
+  memset(&c->l2, 0, sizeof c->l2);
+}
+
+static void keep(Cache *into, const Line *from, uint64_t key) {
+  int found;
+  Line *line = look(into, key, &found);
+  if (found || (line->key && line->used > from->used)) return;
+  *line = *from;
+  line->key = key + 1;
+}
+static int by_age(const void *a, const void *b) {
+  const Line *x = a, *y = b;
+  return x->used < y->used ? -1 : x->used > y->used;
+}
+// The L2 for a launch that is followed at `level`. At a lower one, each line that was followed stands for its
+// neighbours, which were not; at a higher one only some of the lines are followed on.
+static void set_level(Caches *c, uint32_t level, uint32_t l2_lines) {
+  Cache old = c->l2, new;
+  make(&new, l2_lines >> level);
+  if (old.lines) {
+    size_t count = (size_t)old.sets * old.ways;
+    qsort(old.lines, count, sizeof(Line), by_age);
+    uint32_t mask = (1u << level) - 1;
+    for (size_t n = 0; n < count; n++) {
+      const Line *line = old.lines + n;
+      if (!line->key) continue;
+      uint64_t key = line->key - 1;
+      int64_t reach = level < c->level && !(key & LOCAL_KEY) ? 1 << (c->level - 1) : 0;
+      for (int64_t d = -reach; d <= reach; d++) {
+        uint64_t near = key + d;
+        if (d && (hash_of((uint32_t)near) & mask || near >> 32)) continue;
+        if (level > c->level && (key & LOCAL_KEY || hash_of((uint32_t)key) & mask)) continue;
+        keep(&new, line, near);
+      }
+      if (line->used > new.clock) new.clock = line->used;
+    }
+    free(old.lines);
+  }
+  c->l2 = new;
+  c->level = level;
+}
+
+typedef struct {
+  uint32_t next, end;  // records, in the order of the warp
+  uint32_t before;     // the first record of its request before
+  uint32_t began;      // turn at which its block began
+  uint32_t pace;       // turns for a request, in 1/65536
+  uint32_t sm, slot, link;
+} Warp;  // one for each warp that an SM can hold
+
+// An access to a register kept in local memory, done after each request of a site: `word` of the thread, its kind, and
+// the row of `counts` it goes to.
+typedef struct {
+  uint32_t word, kind, row;
+} Spill;
+
+typedef struct {
+  Caches *caches;
+  Cache *l1;     // of each SM
+  Asked *asked;  // of each group of SMs
+  uint32_t turn;
+} Run;
+
+static uint32_t due_at(const Warp *warp, uint32_t order) {
+  return warp->began + (uint32_t)((uint64_t)order * warp->pace >> 16);
+}
+static uint64_t local_key(const Warp *warp, uint32_t id, uint32_t word) {
+  return LOCAL_KEY | (uint64_t)warp->sm << 40 | (uint64_t)warp->slot << 32 | (uint64_t)(id & 31) << 24 | word;
+}
+
+// A load or store of some sectors of a line by a warp; `again` are those that it stored with the request before.
+// Returns where the furthest came from: 1 the L1, 2 the L2, 3 DRAM, 0 nowhere (a store).
+static unsigned touch(Run *run, const Warp *warp, uint64_t key, unsigned sectors, uint32_t kind, unsigned again,
+                      unsigned bytes, uint64_t *out) {
+  Cache *mine = run->l1 + warp->sm;
+  int found;
+  Line *line = look(mine, key, &found);
+  unsigned present = found ? line->valid & sectors : 0;
+  out[SECTORS] += bits(sectors);
+  if (kind == STORE && !(key & LOCAL_KEY)) {
+    out[L1_HITS] += bits(present | again);
+    if (found) line->used = ++mine->clock;
+    if (sectors & ~again) ask_l2(run->caches, key, sectors & ~again, STORE, bytes, out);
+    return 0;
+  }
+  if (!found) {
+    line->key = key + 1;
+    line->valid = 0;
+  }
+  line->used = ++mine->clock;
+  line->valid |= sectors;
+  out[L1_HITS] += bits(present);
+  if (kind == STORE) {
+    ask_l2(run->caches, key, sectors, STORE, bytes, out);
+    return 0;
+  }
+  unsigned missing = sectors & ~present;
+  if (!missing) return 1;
+  Asked *memory = run->asked + (size_t)(warp->sm / run->caches->group) * COALESCER + scatter(key) % COALESCER;
+  if (memory->key != key + 1 || run->turn - memory->turn > run->caches->window) {
+    memory->key = key + 1;
+    memory->sectors = 0;
+    memory->turn = run->turn;
+  }
+  unsigned alone = missing & ~memory->sectors;
+  out[MERGED] += bits(missing) - bits(alone);
+  memory->sectors |= missing;
+  return alone && ask_l2(run->caches, key, alone, LOAD, 0, out) ? 3 : 2;
+}
+
+// Sectors of a line that the request before of the same warp stored, where this one follows at once.
+static unsigned stored_before(const Record *records, const uint32_t *sorted, const Warp *warp, const Record *now) {
+  unsigned sectors = 0;
+  for (uint32_t n = warp->before; n < warp->next; n++) {
+    const Record *r = records + sorted[n];
+    if (r->order + 1 == now->order && r->line == now->line && (r->what >> 4 & 3) == STORE) sectors |= r->what & 15;
+  }
+  return sectors & now->what & 15;
+}
+
+// One launch. `records` are those at `level`; `width[site]` is the bytes that a lane accesses, 0 where machine code has
+// no access for a site; `spills`
+// of site s are those from first_spill[s] to first_spill[s + 1]. `counts` has COLUMNS numbers for each site and for each
+// row of a spill, `below` the sectors written to DRAM and those of them that were read first. Returns 0, or 1 where there is no memory.
+int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t level, uint32_t blocks,
+                  uint32_t warps_a_block, uint32_t blocks_a_sm, uint32_t l1_lines, uint32_t l2_lines,
+                  const uint8_t *width, uint32_t sites, const Spill *spills, const uint32_t *first_spill,
+                  uint64_t *counts, uint64_t *below) {
+  if (level != c->level || !c->l2.lines) set_level(c, level, l2_lines);
+  if (c->l2.clock > 1u << 31) {  // stamps of 32 bits must not wrap
+    for (size_t n = 0; n < (size_t)c->l2.sets * c->l2.ways; n++) c->l2.lines[n].used >>= 2;
+    c->l2.clock >>= 2;
+  }
+  c->dram_written = c->filled = 0;
+  below[0] = below[1] = 0;
+  if (!count) return 0;
+  size_t total = (size_t)blocks * warps_a_block, groups = (c->sms + c->group - 1) / c->group;
+  uint32_t slots = c->sms * blocks_a_sm;
+  if (slots > blocks) slots = blocks;
+  uint32_t *start = calloc(total + 2, 4), *sorted = malloc((size_t)count * 4), *length = calloc(blocks, 4);
+  Warp *warps = calloc((size_t)slots * warps_a_block, sizeof(Warp));
+  Cache *l1 = calloc(c->sms, sizeof(Cache));
+  Asked *asked = calloc(groups * COALESCER, sizeof(Asked));
+  if (!start || !sorted || !length || !warps || !l1 || !asked) return 1;
+  for (uint32_t n = 0; n < count; n++) {
+    uint32_t block = records[n].warp >> 5;
+    start[(size_t)block * warps_a_block + (records[n].warp & 31) + 2]++;
+    if (records[n].order >= length[block]) length[block] = records[n].order + 1;
+  }
+  for (size_t n = 2; n < total + 2; n++) start[n] += start[n - 1];
+  for (uint32_t n = 0; n < count; n++)
+    sorted[start[(size_t)(records[n].warp >> 5) * warps_a_block + (records[n].warp & 31) + 1]++] = n;
+  for (uint32_t s = 0; s < c->sms; s++) make(l1 + s, l1_lines >> level);
+  // Turns: a ring of lists of warps whose next request is due; a block ends one turn after its last request.
+  uint32_t longest = 1;
+  for (uint32_t b = 0; b < blocks; b++)
+    if (length[b] > longest) longest = length[b];
+  uint32_t ring = 1;
+  while (ring < longest + longest / 16 + 4) ring *= 2;
+  uint32_t *due = malloc((size_t)ring * 4), *ends = malloc((size_t)ring * 4), *ending = calloc(slots, 4);
+  if (!due || !ends || !ending) return 1;
+  memset(due, 255, (size_t)ring * 4);
+  memset(ends, 255, (size_t)ring * 4);
+  Run run = {c, l1, asked, 0};
+  uint32_t mask = (1u << level) - 1;
+  uint32_t placed = 0, alive = 0;
+  uint32_t *waiting = malloc((size_t)(slots + 1) * 4), free_slots = 0;
+  if (!waiting) return 1;
+  for (uint32_t s = slots; s-- > 0;) waiting[free_slots++] = s;
+  for (uint32_t turn = 0; placed < blocks || alive; turn++) {
+    uint32_t at = turn & (ring - 1);
+    run.turn = turn;
+    for (uint32_t place = ends[at]; place != UINT32_MAX; place = ending[place]) {
+      waiting[free_slots++] = place;
+      alive--;
+    }
+    ends[at] = UINT32_MAX;
+    while (free_slots && placed < blocks) {
+      uint32_t place = waiting[--free_slots], b = placed++;
+      uint32_t pace = 65536 + hash_of(b * 2 + 1) % (DRIFT + 1);
+      uint32_t last = (turn + 1 + (uint32_t)((uint64_t)length[b] * pace >> 16)) & (ring - 1);
+      alive++;
+      ending[place] = ends[last];
+      ends[last] = place;
+      for (uint32_t w = warps_a_block; w-- > 0;) {
+        size_t id = (size_t)place * warps_a_block + w, trace = (size_t)b * warps_a_block + w;
+        Warp *warp = warps + id;
+        warp->next = warp->before = start[trace];
+        warp->end = start[trace + 1];
+        warp->began = turn;
+        warp->pace = pace;
+        warp->sm = place % c->sms;
+        warp->slot = place / c->sms;
+        if (warp->next == warp->end) continue;
+        uint32_t first = due_at(warp, records[sorted[warp->next]].order) & (ring - 1);
+        warp->link = due[first];
+        due[first] = (uint32_t)id;
+      }
+    }
+    uint32_t id = due[at];
+    due[at] = UINT32_MAX;
+    while (id != UINT32_MAX) {
+      Warp *warp = warps + id;
+      uint32_t following = warp->link, begin = warp->next, site = 0, who = 0;
+      uint32_t order = records[sorted[begin]].order;
+      unsigned worst = 0;
+      for (; warp->next < warp->end && records[sorted[warp->next]].order == order; warp->next++) {
+        const Record *r = records + sorted[warp->next];
+        unsigned sectors = r->what & 15, kind = r->what >> 4 & 3, local = r->what >> 6 & 1, from;
+        unsigned lanes = (r->what >> 8 & 31) + 1;
+        site = r->what >> 13;
+        who = r->warp;
+        if (site >= sites || !width[site]) continue;
+        uint64_t *out = counts + (size_t)site * COLUMNS;
+        if (kind == ATOMIC) {
+          out[SECTORS] += bits(sectors);
+          from = ask_l2(c, r->line, sectors, ATOMIC, 0, out) ? 3 : 2;
+        } else {
+          uint64_t key = local ? local_key(warp, r->warp, r->line - r->warp * APART) : r->line;
+          unsigned again = kind == STORE && !local ? stored_before(records, sorted, warp, r) : 0;
+          unsigned bytes = (lanes * width[site] + bits(sectors) - 1) / bits(sectors);
+          from = touch(&run, warp, key, sectors, kind, again, bytes, out);
+        }
+        if (from > worst) worst = from;
+      }
+      warp->before = begin;
+      if (worst) counts[(size_t)site * COLUMNS + FROM_L1 + worst - 1]++;
+      for (uint32_t n = site < sites ? first_spill[site] : 0; site < sites && n < first_spill[site + 1]; n++) {
+        const Spill *spill = spills + n;
+        if (hash_of(spill->word + who * APART) & mask) continue;
+        uint64_t *out = counts + (size_t)spill->row * COLUMNS;
+        unsigned from = touch(&run, warp, local_key(warp, who, spill->word), 15, spill->kind, 0, 32, out);
+        if (from) out[FROM_L1 + from - 1]++;
+      }
+      if (warp->next < warp->end) {
+        uint32_t then = due_at(warp, records[sorted[warp->next]].order) & (ring - 1);
+        warp->link = due[then];
+        due[then] = id;
+      }
+      id = following;
+    }
+  }
+  for (uint32_t s = 0; s < c->sms; s++) free(l1[s].lines);
+  free(start), free(sorted), free(length), free(warps), free(l1), free(asked), free(due), free(ends), free(ending);
+  free(waiting);
+  for (size_t n = 0; n < (size_t)c->l2.sets * c->l2.ways; n++)
+    if (c->l2.lines[n].dirty & ~c->l2.lines[n].valid) write_back(c, c->l2.lines + n);
+  below[0] = c->dram_written;
+  below[1] = c->filled;
+  return 0;
+}

@@ -1,0 +1,170 @@
+"""The caches of a device, fed launch after launch with the lines that kernels asked for (`caches.c`)."""
+
+from __future__ import annotations
+
+import ctypes
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache as remember
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from lanewise.emulator.trace import LINE_BYTES, RECORDS, SITE_SHIFT, Trace, thinned
+from lanewise.errors import CompileError
+from lanewise.toolchain import cache, host
+
+_FLAGS = ("-std=gnu11", "-O3", "-fPIC", "-shared", "-Wall", "-Wextra")
+SECTOR_BYTES = 32
+_POINTER = ctypes.c_void_p
+
+
+@dataclass(frozen=True, slots=True)
+class CacheShape:
+    """What of a device the caches depend on. `coalescing_sms` SMs share their requests to the L2 where they ask for the
+    same within `coalescing_turns`; `dram_bytes` is the least that is read from DRAM at once."""
+
+    sm_count: int
+    l2_bytes: int
+    dram_bytes: int
+    coalescing_sms: int
+    coalescing_turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SiteTraffic:
+    """What became of the requests of one memory site; sectors of 32 bytes, estimated where a share was followed.
+
+    `merged` were asked of the L2 together with another SM's. The last three are requests by the furthest place that one
+    of their sectors came from."""
+
+    sectors: float
+    l1_hits: float
+    merged: float
+    l2_sectors: float
+    l2_hits: float
+    dram_sectors: float
+    from_l1: float
+    from_l2: float
+    from_dram: float
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """One launch: by site, sectors written to DRAM, those of them that were written in part and so had to be read
+    first, and the share of all lines that was followed."""
+
+    sites: dict[int, SiteTraffic]
+    written_sectors: float
+    filled_sectors: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spill:
+    """A load or store of one word of local memory that follows each request of a site: a register that is kept there.
+    What becomes of it is given as that of site `row`, which is behind those of the kernel."""
+
+    after: int
+    word: int
+    kind: int  # trace.LOAD or STORE
+    row: int
+
+
+_COLUMNS = len(SiteTraffic.__dataclass_fields__)
+MOST = 4 * RECORDS  # accesses that are followed one by one
+
+
+class Caches:
+    """The L2 with what earlier launches left in it. Needs the host's C compiler once (EnvironmentProblem)."""
+
+    def __init__(self, shape: CacheShape) -> None:
+        self._library = _library()
+        self._shape = shape
+        self._state = self._library.lw_caches_make(
+            shape.sm_count, shape.coalescing_sms, shape.coalescing_turns, shape.dram_bytes // SECTOR_BYTES
+        )
+
+    def __del__(self) -> None:
+        state = getattr(self, "_state", None)
+        if state:
+            self._library.lw_caches_free(state)
+
+    def flush(self) -> None:
+        """Nothing is cached: the next launch starts cold."""
+        self._library.lw_caches_flush(self._state)
+
+    def launch(
+        self,
+        trace: Trace,
+        *,
+        blocks: int,
+        warps_per_block: int,
+        blocks_per_sm: int,
+        l1_bytes: int,
+        widths: Sequence[int],
+        spills: Sequence[Spill] = (),
+    ) -> Traffic:
+        """Follow one launch. `widths[site]` are the bytes that a lane accesses, 0 where machine code has no access."""
+        flags = np.array(widths, np.uint8)
+        rows = max([len(widths), *(spill.row + 1 for spill in spills)])
+        trace = thinned(trace, _level(trace, spills))
+        after = sorted(spills, key=lambda spill: spill.after)  # stable: as they stand in the code
+        table = np.array([(s.word, s.kind, s.row) for s in after], np.uint32).reshape(-1, 3)
+        first = np.searchsorted([s.after for s in after], np.arange(len(widths) + 1)).astype(np.uint32)
+        counts = np.zeros((rows, _COLUMNS), np.uint64)
+        below = np.zeros(2, np.uint64)
+        records = np.ascontiguousarray(trace.records)
+        failed = self._library.lw_caches_run(
+            self._state, records.ctypes.data, len(records), trace.level, blocks, warps_per_block, blocks_per_sm,
+            l1_bytes // LINE_BYTES, self._shape.l2_bytes // LINE_BYTES, flags.ctypes.data, len(widths),
+            table.ctypes.data, first.ctypes.data, counts.ctypes.data, below.ctypes.data,
+        )  # fmt: skip
+        if failed:
+            raise MemoryError("the caches of a launch do not fit this machine's memory")
+        scale = float(1 << trace.level)
+        sites = {n: SiteTraffic(*(scale * float(v) for v in row)) for n, row in enumerate(counts) if row.any()}
+        return Traffic(sites, scale * float(below[0]), scale * float(below[1]), 1 / scale)
+
+
+def _level(trace: Trace, spills: Sequence[Spill]) -> int:
+    """The level at which the records and the spills behind them are few enough."""
+    if not spills:
+        return trace.level
+    behind = np.bincount([spill.after for spill in spills])
+    sites = trace.records["what"] >> SITE_SHIFT
+    requests = np.bincount(sites, minlength=len(behind))[: len(behind)]
+    total = len(trace.records) + int((requests * behind).sum())
+    return trace.level + max(0, (total // MOST).bit_length())
+
+
+@remember
+def _library() -> ctypes.CDLL:
+    compiler = host.c_compiler(host.compiler())
+    source = files("lanewise.model").joinpath("caches.c").read_text(encoding="utf-8")
+    key = cache.key_of(host.fingerprint(compiler), *_FLAGS, source)
+    built = cache.default().build_once("caches", key + ".so", lambda path: _build(path, compiler, source))
+    library = ctypes.CDLL(str(built))
+    whole, pointer = ctypes.c_uint32, _POINTER
+    library.lw_caches_make.restype = pointer
+    library.lw_caches_make.argtypes = [whole] * 4
+    library.lw_caches_free.argtypes = library.lw_caches_flush.argtypes = [pointer]
+    library.lw_caches_run.argtypes = [pointer, pointer, *[whole] * 7, pointer, whole, *[pointer] * 4]
+    return library
+
+
+def _build(path: Path, compiler: Path, source: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="lanewise-") as name:
+        place = Path(name, "caches.c")
+        place.write_text(source, encoding="utf-8")
+        command = [str(compiler), *_FLAGS, str(place), "-o", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode:
+            raise CompileError(
+                f"{compiler} cannot build the model of caches", done.stderr,
+                next_step=f"try it by hand: {shlex.join(command)}",
+            )  # fmt: skip

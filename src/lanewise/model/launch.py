@@ -1,0 +1,129 @@
+"""One launch on one device: caches, units, time. What `device.py` asks for after each launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lanewise.emulator.counts import SiteCounts
+from lanewise.emulator.trace import Trace
+from lanewise.emulator.unit import SiteInfo
+from lanewise.errors import LanewiseError
+from lanewise.hardware.device import DeviceSpec
+from lanewise.model.caches import Caches, CacheShape, Traffic
+from lanewise.model.demand import Demand, demand
+from lanewise.model.placement import Placement
+from lanewise.model.spills import spills
+from lanewise.model.time import Timing, timing
+from lanewise.records import AccessKind, LaunchRecord, MemoryTraffic, Roof
+from lanewise.sass.costs import MachineCosts
+from lanewise.sass.kernel import MachineKernel
+
+SECTOR = 32
+_COALESCING_TURNS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Modelled:
+    """What the model says of one launch."""
+
+    timing: Timing
+    memory: MemoryTraffic
+    roof: Roof
+    caches: str
+
+
+class DeviceModel:
+    """A device and what launches left in its L2. `cold`: nothing is left.
+
+    Raises EnvironmentProblem where there is no C compiler for the caches.
+    """
+
+    def __init__(self, spec: DeviceSpec, *, cold: bool = False) -> None:
+        self.spec = spec
+        self._cold = cold
+        rates = spec.rates
+        self._caches = Caches(
+            CacheShape(
+                spec.values.sm_count,
+                int(rates.l2_reuse_bytes),
+                int(rates.dram_access_bytes),
+                int(rates.coalescing_sms),
+                _COALESCING_TURNS,
+            )
+        )
+
+    def launch(
+        self,
+        record: LaunchRecord,
+        machine: MachineKernel,
+        costs: MachineCosts,
+        sites: tuple[SiteInfo, ...],
+        trace: Trace,
+        counted: Sequence[SiteCounts],
+    ) -> Modelled | None:
+        """None where the launch cannot be placed on the device."""
+        placed = Placement.of(self.spec, record)
+        if placed is None:
+            return None
+        if self._cold:
+            self._caches.flush()
+        traffic = self._traffic(placed, machine, costs, sites, trace)
+        asked = demand(machine, costs, sites, traffic, counted, placed.warps, self.spec.rates)
+        timed = timing(self.spec, placed, asked)
+        caches = "cold" if self._cold else "warm"
+        return Modelled(timed, _memory(sites, traffic), _roof(self.spec, asked, timed), caches)
+
+    def _traffic(
+        self, placed: Placement, machine: MachineKernel, costs: MachineCosts, sites: tuple[SiteInfo, ...], trace: Trace
+    ) -> Traffic:
+        lines = {access.line for access in machine.accesses if access.ptx is not None}
+        useful = [s for s in sites if s.recount is None and (machine.suffix(s.module), s.ptx_line) in lines]
+        widths = [0] * len(sites)
+        for site in useful:
+            widths[site.index] = max(1, site.width_bits // 8)
+        site_of_line = {(machine.suffix(site.module), site.ptx_line): site.index for site in useful}
+        spilled = spills(machine, site_of_line, len(sites))
+        return self._caches.launch(
+            trace,
+            blocks=placed.blocks,
+            warps_per_block=placed.warps_per_block,
+            blocks_per_sm=placed.blocks_per_sm,
+            l1_bytes=placed.l1_bytes,
+            widths=widths,
+            spills=[spill for of_one in spilled.values() for spill in of_one],
+        )
+
+
+def _memory(sites: tuple[SiteInfo, ...], traffic: Traffic) -> MemoryTraffic:
+    every = list(traffic.sites.items())
+    sectors, l1 = sum(s.sectors for _, s in every), sum(s.l1_hits for _, s in every)
+    l2, l2_hits = sum(s.l2_sectors for _, s in every), sum(s.l2_hits for _, s in every)
+    written = sum(s.l2_sectors for n, s in every if n < len(sites) and sites[n].kind == AccessKind.STORE)
+    return MemoryTraffic(
+        l1_hit_rate=round(l1 / sectors, 4) if sectors else None,
+        l2_hit_rate=round(l2_hits / l2, 4) if l2 else None,
+        l2_read_bytes=round((l2 - written) * SECTOR),
+        l2_write_bytes=round(written * SECTOR),
+        dram_read_bytes=round((sum(s.dram_sectors for _, s in every) + traffic.filled_sectors) * SECTOR),
+        dram_write_bytes=round(traffic.written_sectors * SECTOR),
+        share=traffic.share,
+    )
+
+
+def _roof(spec: DeviceSpec, asked: Demand, timed: Timing) -> Roof:
+    seconds = timed.time_us * 1e-6
+    moved = asked.dram_bytes * asked.warps
+    return Roof(
+        dram_gb_s=round(moved / seconds / 1e9, 2),
+        dram_roof_gb_s=spec.rates.dram_gb_s,
+        gflops=round(asked.flops / seconds / 1e9, 2),
+        gflops_roof=round(1000 * spec.peak_fp32_tflops, 1),
+        flops=asked.flops,
+        flops_per_byte=round(asked.flops / moved, 4) if moved else None,
+    )
+
+
+def unavailable(error: LanewiseError) -> str:
+    """The note for a report without times."""
+    return f"no caches and no times: {error.message}"

@@ -1,0 +1,142 @@
+"""One warp alone on the device: how long it takes through its machine code, and what it waits for.
+
+Instructions are issued in order, each when the registers it reads and writes are there; results come after the latency
+of the unit. Blocks count as often as a warp runs them on average; what a block leaves unfinished is waited for in the
+block after it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lanewise.model.pipes import Pipe, pipe, registers
+from lanewise.sass.blocks import MachineBlock
+from lanewise.sass.listing import SassInstruction, never_runs
+
+# What a warp waits for, in the profiler's words (Nsight Compute, "Warp Stall Reasons").
+LONG_SCOREBOARD = "long scoreboard"  # global or local memory
+SHORT_SCOREBOARD = "short scoreboard"  # shared memory, shuffles, special functions
+WAIT = "wait"  # an instruction of fixed latency
+BARRIER = "barrier"
+BRANCH = "branch resolving"
+CONSTANT = "IMC miss"
+_PASSES = 3  # over the blocks: what loops carry from one trip to the next is settled by then
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Cycles of one warp from its first to its last instruction; `waits` are the cycles by reason; `issued` the
+    instructions."""
+
+    cycles: float
+    issued: float
+    waits: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class _State:
+    """Registers that are still to come: cycles from now, and what is waited for."""
+
+    pending: dict[str, tuple[float, str]] = field(default_factory=dict)
+
+
+def walk(
+    blocks: Sequence[MachineBlock],
+    runs: Sequence[float],
+    latency: Mapping[Pipe, float],
+    memory: Mapping[int, tuple[float, str]],
+    issue: Mapping[Pipe, float],
+) -> Walk:
+    """`runs[b]` is how often a warp executes a block; `latency` of each unit's results; `memory[offset]` the latency
+    and reason of the memory instructions; `issue` the cycles after which a unit takes the next instruction."""
+    states: dict[int, _State] = {}
+    times: dict[int, tuple[float, dict[str, float]]] = {}
+    order = [block for block in blocks if runs[block.index] > 0]
+    plans = {block.index: _plan(block, latency, memory, issue) for block in order}
+    for _ in range(_PASSES):
+        for block in order:
+            before = max((p for p in block.predecessors if p in states), key=lambda p: (runs[p], -p), default=None)
+            entry = states[before].pending if before is not None else {}
+            times[block.index] = _run(plans[block.index], dict(entry), states, block.index)
+    total, issued = 0.0, 0.0
+    waits: dict[str, float] = defaultdict(float)
+    for block in order:
+        cycles, reasons = times[block.index]
+        total += runs[block.index] * cycles
+        issued += runs[block.index] * len(plans[block.index])
+        for reason, waited in reasons.items():
+            waits[reason] += runs[block.index] * waited
+    return Walk(total, issued, dict(waits))
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    after: float  # until its results are there
+    reason: str
+    pipe: Pipe
+    interval: float  # until its unit takes another
+    stops: float  # until the warp goes on
+
+
+def _plan(
+    block: MachineBlock,
+    latency: Mapping[Pipe, float],
+    memory: Mapping[int, tuple[float, str]],
+    issue: Mapping[Pipe, float],
+) -> list[_Step]:
+    steps = []
+    for instruction in block.instructions:
+        if never_runs(instruction):
+            continue
+        steps.append(_step(instruction, latency, memory, issue))
+    return steps
+
+
+_STOPS = frozenset(("BRA", "BAR", "BSYNC", "CALL", "RET"))
+_REASONS = {Pipe.LSU: SHORT_SCOREBOARD, Pipe.XU: SHORT_SCOREBOARD, Pipe.CONVERT: SHORT_SCOREBOARD,
+            Pipe.CONSTANT: SHORT_SCOREBOARD, Pipe.CONTROL: BRANCH, Pipe.BARRIER: BARRIER}  # fmt: skip
+
+
+def _step(
+    instruction: SassInstruction,
+    latency: Mapping[Pipe, float],
+    memory: Mapping[int, tuple[float, str]],
+    issue: Mapping[Pipe, float],
+) -> _Step:
+    unit = pipe(instruction)
+    named = registers(instruction)
+    after, reason = memory.get(instruction.offset, (latency.get(unit, 0.0), _REASONS.get(unit, WAIT)))
+    stops = latency[unit] if instruction.name in _STOPS else 0.0
+    return _Step(named.reads, named.writes, after, reason, unit, issue.get(unit, 1.0), stops)
+
+
+def _run(
+    steps: Sequence[_Step], pending: dict[str, tuple[float, str]], states: dict[int, _State], index: int
+) -> tuple[float, dict[str, float]]:
+    now = 0.0
+    free: dict[Pipe, float] = {}
+    reasons: dict[str, float] = defaultdict(float)
+    for step in steps:
+        start, reason = now, ""
+        for name in (*step.reads, *step.writes):
+            ready = pending.get(name)
+            if ready is not None and ready[0] > start:
+                start, reason = ready
+        unit_free = free.get(step.pipe, 0.0)
+        if unit_free > start:
+            start, reason = unit_free, "math pipe throttle"
+        if reason:
+            reasons[reason] += start - now
+        for name in step.writes:
+            pending[name] = (start + step.after, step.reason)
+        free[step.pipe] = start + step.interval
+        now = start + 1.0
+        if step.stops:
+            reasons[step.reason] += step.stops
+            now += step.stops
+    states[index] = _State({name: (at - now, why) for name, (at, why) in pending.items() if at > now})
+    return now, dict(reasons)
