@@ -124,6 +124,40 @@ __global__ void producer(int* o, int rounds) {  // rank 0 hands numbers to rank 
   }
   c.sync();
 }
+__global__ void sent(unsigned* o, int waits) {  // st.async and red.async to the next block
+  __shared__ unsigned box[128], sum, most;
+  __shared__ __align__(8) unsigned long long arrived;
+  auto c = cg::this_cluster();
+  unsigned r = c.block_rank(), n = c.num_blocks(), t = threadIdx.x, b, other, done = 0;
+  b = (unsigned)__cvta_generic_to_shared(&arrived);
+  for (int i = t; i < 128; i += 32) box[i] = 7;
+  if (t == 0) {
+    sum = most = 0;
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(b) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(b), "r"(32 * (16 + 4 + 4)) : "memory");
+  }
+  c.sync();
+  auto there = [&](void* p) {
+    unsigned a = (unsigned)__cvta_generic_to_shared(p);
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(a) : "r"(a), "r"((r + 1) % n));
+    return a;
+  };
+  other = there(&arrived);
+#define TX ".shared::cluster.mbarrier::complete_tx::bytes"
+  asm volatile("st.async.weak" TX ".v4.u32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(there(box + 4 * t)), "r"(r), "r"(t),
+               "r"(2 * t), "r"(3 * t), "r"(other) : "memory");
+  asm volatile("red.async.relaxed.cluster" TX ".add.u32 [%0], %1, [%2];" ::"r"(there(&sum)), "r"(t + r), "r"(other)
+               : "memory");
+  asm volatile("red.async.relaxed.cluster" TX ".max.u32 [%0], %1, [%2];" ::"r"(there(&most)), "r"(t * 3 % 32 + r),
+               "r"(other) : "memory");
+  while (waits && !done)
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;"
+                 "selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(b) : "memory");
+  for (int i = t; i < 128; i += 32) o[130 * r + i] = box[i];
+  o[130 * r + 128] = sum;
+  o[130 * r + 129] = most;
+  c.sync();
+}
 __global__ void spin(int* o) {  // a flag in the other block's shared memory, polled
   __shared__ volatile int flag;
   auto c = cg::this_cluster();
@@ -251,6 +285,18 @@ def test_mbarriers_of_another_block(kernels: lanewise.Module) -> None:
     out = np.zeros(50, np.int32)
     kernels["producer"][2, 32, 0, 2](out, np.int32(50))
     assert out.tolist() == [3 * i + 1 for i in range(50)]
+
+
+@pytest.mark.parametrize("waits", [0, 1])
+def test_values_sent_to_another_block(kernels: lanewise.Module, waits: int) -> None:
+    n, t = 3, np.arange(32)
+    out = np.zeros((n, 130), np.uint32)
+    kernels["sent"][n, 32, 0, n](out, np.int32(waits))
+    for rank in range(n):
+        sender = (rank - 1) % n
+        expected = np.stack([np.full(32, sender), t, 2 * t, 3 * t], axis=1).reshape(-1)
+        numbers = [496 + 32 * sender, 31 + sender]
+        assert out[rank].tolist() == ([*expected, *numbers] if waits else [7] * 128 + [0, 0])
 
 
 def test_a_flag_of_another_block(kernels: lanewise.Module) -> None:

@@ -17,6 +17,7 @@ from lanewise.emulator import (
     counting,
     mbarriers,
     moving,
+    remote_stores,
     scheduler,
     tensor_copies,
     tensor_issue,
@@ -43,6 +44,7 @@ def text() -> str:
         tensor_copies.definitions(),
         tensor_issue.definitions(),
         trace.definitions(),
+        remote_stores.definitions(),
     ]
     for element in _ELEMENTS:
         parts += [moving.gather(element)[1], moving.scatter(element)[1], moving.slow_ways(element)]

@@ -132,8 +132,8 @@ def ptx_access(instruction: Instruction) -> PtxAccess | None:
     copy it is the load: the store to shared memory goes with it."""
     if instruction.opcode == "cp" and instruction.has("ca", "cg"):
         return PtxAccess(Space.GLOBAL, AccessKind.LOAD, 8 * copy_bytes(instruction))
-    if instruction.opcode == "cp" and instruction.has("bulk") and not instruction.has("tensor"):
-        return _bulk_access(instruction)
+    if instruction.opcode == "cp" and instruction.has("bulk"):
+        return _box_access(instruction) if instruction.has("tensor") else _bulk_access(instruction)
     if instruction.opcode == "wmma":
         return _fragment(instruction)
     kind = _KINDS.get(instruction.opcode)
@@ -153,6 +153,14 @@ def _fragment(instruction: Instruction) -> PtxAccess | None:
         return None
     kind = AccessKind.LOAD if instruction.has("load") else AccessKind.STORE
     return PtxAccess(space_of(instruction), kind, TYPE_BITS[instruction.type], in_pieces=True)
+
+
+def _box_access(instruction: Instruction) -> PtxAccess:
+    """What a copy of a box of a tensor accesses of global memory."""
+    kind = AccessKind.LOAD
+    if instruction.has("bulk_group"):
+        kind = AccessKind.ATOMIC if instruction.has("reduce") else AccessKind.STORE
+    return PtxAccess(Space.GLOBAL, kind, bulk.WIDTH_BITS)
 
 
 def _bulk_access(instruction: Instruction) -> PtxAccess | None:

@@ -40,6 +40,10 @@ _MEMORY: dict[str, tuple[Space, AccessKind]] = {
     "LDL": (Space.LOCAL, AccessKind.LOAD),
     "STL": (Space.LOCAL, AccessKind.STORE),
     "LDGSTS": (Space.GLOBAL, AccessKind.LOAD),
+    "UTMALDG": (Space.GLOBAL, AccessKind.LOAD),
+    "UTMASTG": (Space.GLOBAL, AccessKind.STORE),
+    "UTMAREDG": (Space.GLOBAL, AccessKind.ATOMIC),
+    "UTMAPF": (Space.GLOBAL, AccessKind.LOAD),
     "TEX": (Space.TEXTURE, AccessKind.LOAD),
     "TLD": (Space.TEXTURE, AccessKind.LOAD),
     "TLD4": (Space.TEXTURE, AccessKind.LOAD),
@@ -95,8 +99,8 @@ def memory(opcode: str) -> tuple[Space, AccessKind] | None:
 def width_bits(opcode: str) -> int:
     """Bits that one lane accesses; 0 for what is not a memory instruction."""
     name, *modifiers = opcode.split(".")
-    if name in ("UBLKCP", "UBLKRED"):
-        return 128  # they move units of 16 bytes
+    if name.startswith(("UBLK", "UTMA")):
+        return 128 if memory(opcode) is not None else 0  # they move units of 16 bytes
     if name not in _MEMORY:
         return 0
     if name in ("LDSM", "STSM"):

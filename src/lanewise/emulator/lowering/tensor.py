@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.emulator.lowering import memory
+from lanewise.emulator.lowering.bulk import WIDTH_BITS
 from lanewise.emulator.tensor_copies import REDUCTIONS
 from lanewise.emulator.tensor_layout import TensorIssue, TensorOperation
 from lanewise.ptx.syntax import Address, Instruction, Operand, Register, Symbol, TensorAddress
@@ -52,12 +53,13 @@ def _issue(
     if not isinstance(base, Address):
         assert isinstance(base, Register | Symbol)
         base = Address(base, 0)
-    kind = AccessKind.LOAD
-    if operation >= TensorOperation.STORE:
-        kind = AccessKind.STORE if operation == TensorOperation.STORE else AccessKind.ATOMIC
-    if operation == TensorOperation.PREFETCH:
-        kind = AccessKind.LOAD
-    site = t.new_site(ins, Space.GLOBAL, kind, 128, memory.array_name(t, base))
+    kinds = {
+        TensorOperation.LOAD: AccessKind.LOAD,
+        TensorOperation.PREFETCH: AccessKind.LOAD,
+        TensorOperation.STORE: AccessKind.STORE,
+    }
+    kind = kinds.get(operation, AccessKind.ATOMIC)
+    site = t.new_site(ins, Space.GLOBAL, kind, WIDTH_BITS, memory.array_name(t, base))
     _put(t, TensorIssue.MAPS, "i64", t.vector(memory.address_of(t, base, wide=True)))
     for offset, operand in ((TensorIssue.TO, shared), (TensorIssue.BARRIERS, barrier)):
         if operand is not None:

@@ -94,9 +94,15 @@ SPECS: tuple[InstructionSpec, ...] = (
     _store(
         "st.async",
         "9.7.9.12",
+        "Store to another block of the cluster",
+        "remote.store",
+        "weak? shared::cluster? TX v2|v4? b32|u32|s32|f32|b64|u64|s64|f64 : [] V []",
+    ),
+    _store(
+        "st.async",
+        "9.7.9.12",
         "Store asynchronously",
         None,
-        "weak|cluster? shared::cluster? TX v2|v4? MEMORY : [] V []",
         "mmio? release gpu|sys global? MEMORY : [] V",
         reason=_NO_ASYNC,
     ),
