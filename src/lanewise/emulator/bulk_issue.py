@@ -32,8 +32,21 @@ define internal void @lw_bulk_fault(ptr %x, ptr %w, i64 %number, i64 %bytes, i32
   call void @lw_fault(ptr %x, ptr %w, i32 %place, i32 {Fault.COPY}, i32 %bit, i32 %s)
   unreachable
 }}
-; Global memory [%a, %a + %n): checked, its sectors counted at %c.
-define internal void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %a, i64 %n, i32 %bit, i32 %place) noinline nounwind {{
+; Sectors that [%a, %a + %n) lies in.
+define internal i64 @lw_bulk_span(i64 %a, i64 %n) nounwind {{
+  %last0 = add i64 %a, %n
+  %last = sub i64 %last0, 1
+  %s0 = lshr i64 %a, 5
+  %s1 = lshr i64 %last, 5
+  %d = sub i64 %s1, %s0
+  %d1 = add i64 %d, 1
+  %none = icmp eq i64 %n, 0
+  %r = select i1 %none, i64 0, i64 %d1
+  ret i64 %r
+}}
+; Global memory [%a, %a + %n), whose other side is at %o in shared memory: checked, its sectors counted at %c, by the
+; rule of `hardware.copies.bulk_sectors`.
+define internal void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %a, i32 %o, i64 %n, i32 %bit, i32 %place) noinline nounwind {{
 entry:
   %k = alloca [2 x i64], align 8
   %low = and i64 %a, {UNIT - 1}
@@ -49,13 +62,23 @@ look:
 find:
   %found = call i1 @lw_find(ptr %w, i64 %a, i64 %n, ptr %k)
   br i1 %found, label %count, label %bad
-count:
-  %last0 = add i64 %a, %n
-  %last = sub i64 %last0, 1
-  %s0 = lshr i64 %a, 5
-  %s1 = lshr i64 %last, 5
-  %d = sub i64 %s1, %s0
-  %sectors = add i64 %d, 1
+count:                                            ; a piece for each 128 bytes of shared memory
+  %o0 = zext i32 %o to i64
+  %in = and i64 %o0, 127
+  %room = sub i64 128, %in
+  %first = call i64 @llvm.umin.i64(i64 %room, i64 %n)
+  %sf = call i64 @lw_bulk_span(i64 %a, i64 %first)
+  %left = sub i64 %n, %first
+  %pieces = lshr i64 %left, 7
+  %next = add i64 %a, %first
+  %each = call i64 @lw_bulk_span(i64 %next, i64 128)
+  %sp = mul i64 %pieces, %each
+  %rest = and i64 %left, 127
+  %tail = shl i64 %pieces, 7
+  %end = add i64 %next, %tail
+  %sr = call i64 @lw_bulk_span(i64 %end, i64 %rest)
+  %s01 = add i64 %sf, %sp
+  %sectors = add i64 %s01, %sr
   %up = add i64 %n, 31
   %ideal = lshr i64 %up, 5
   %v0 = insertelement <2 x i64> poison, i64 %sectors, i32 0
@@ -236,7 +259,7 @@ _LOAD = _lanes(
     "ptr %move",
     (("to", "i32"), ("from", "i64"), ("size", "i32"), ("word", "i32")),
     """  %n = zext i32 %size to i64
-  call void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %from, i64 %n, i32 %bit, i32 %place)
+  call void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %from, i32 %to, i64 %n, i32 %bit, i32 %place)
   %source = inttoptr i64 %from to ptr
   %blk = call ptr @lw_bulk_block(ptr %x, ptr %w, i32 %to, i32 %bit, i32 %place)
   call void @lw_bulk_add(ptr %x, ptr %w, ptr %blk, i32 %to, ptr %source, i64 %n, i32 %word, ptr %move, i32 %bit, i32 %place)
@@ -249,7 +272,7 @@ _MULTICAST = _lanes(
     "ptr %move",
     (("to", "i32"), ("from", "i64"), ("size", "i32"), ("word", "i32"), ("ranks", "i16")),
     """  %n = zext i32 %size to i64
-  call void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %from, i64 %n, i32 %bit, i32 %place)
+  call void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %from, i32 %to, i64 %n, i32 %bit, i32 %place)
   %source = inttoptr i64 %from to ptr
   br label %each
 each:
@@ -287,14 +310,16 @@ _STORE = _lanes(
     """  %n = zext i32 %size to i64
   %own = call ptr @lw_bulk_block(ptr %x, ptr %w, i32 0, i32 %bit, i32 %place)
   %source = call ptr @lw_bulk_shared(ptr %x, ptr %w, ptr %own, i32 %from, i64 %n, i32 %bit, i32 %place)
-  call void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %to, i64 %n, i32 %bit, i32 %place)
+  call void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %to, i32 %from, i64 %n, i32 %bit, i32 %place)
   %target = inttoptr i64 %to to ptr
   %p = call ptr @lw_bulk_push(ptr %x, ptr %w, ptr %own, ptr %move, ptr null, i64 %n, i32 %bit, i32 %place)
   call void @lw_bulk_fill(ptr %p, ptr %target, ptr %source, i64 %n, i16 %bytes)
   br label %next
 """,
 )
-_DECLARATIONS = "declare i32 @llvm.ctpop.i32(i32)\ndeclare i16 @llvm.cttz.i16(i16, i1)\n"
+_DECLARATIONS = (
+    "declare i64 @llvm.umin.i64(i64, i64)\ndeclare i32 @llvm.ctpop.i32(i32)\ndeclare i16 @llvm.cttz.i16(i16, i1)\n"
+)
 
 
 def definitions() -> str:

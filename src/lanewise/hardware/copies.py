@@ -15,6 +15,7 @@ from lanewise.hardware import coalescing
 from lanewise.hardware.banks import BANKS, WAVEFRONT_BYTES
 from lanewise.hardware.coalescing import SECTOR_BYTES, WARP, WORD_BYTES, active_lanes
 
+BULK_PIECE_BYTES = 128  # of shared memory
 CHUNK_BYTES = 16  # what a lane copies past the first-level cache
 _LINE_SECTORS = 4  # a line of 128 bytes
 
@@ -88,3 +89,16 @@ def _ideals(sectors: int, wavefronts: int, mask: int, reads: int, width: int) ->
         wavefronts,
         min(wavefronts, -(-mask.bit_count() * width // WAVEFRONT_BYTES)),
     )
+
+
+def bulk_sectors(address: int, offset: int, size: int) -> int:
+    """Sectors that a bulk copy of `size` bytes asks of global memory: it goes in pieces, cut where the address in
+    shared memory is a multiple of 128, and each asks for its own. Profiler: lts__t_sectors_srcunit_tex, less what else
+    runs (equal for stores and reductions; loads that lie askew may find a sector of the piece before still there)."""
+    total = done = 0
+    while done < size:
+        piece = min(BULK_PIECE_BYTES - (offset + done) % BULK_PIECE_BYTES, size - done)
+        first = address + done
+        total += (first + piece - 1) // SECTOR_BYTES - first // SECTOR_BYTES + 1
+        done += piece
+    return total

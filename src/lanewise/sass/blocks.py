@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from lanewise.sass.listing import SassFunction, SassInstruction, never_runs
 from lanewise.sass.opcodes import Flow
 
+_TRY = "SYNCS.PHASECHK"  # a try to pass an mbarrier
+
 
 @dataclass(slots=True)
 class MachineBlock:
@@ -24,7 +26,7 @@ class MachineBlock:
     predecessors: tuple[int, ...] = ()
     calls: str | None = None
     leaves: bool = False  # some lanes may exit or return here
-    cold: bool = False  # only for warps whose lanes are not together (BRA.DIV) where the compiler wants them so
+    cold: bool = False  # see `_mark_cold`
 
     @property
     def offset(self) -> int:
@@ -59,7 +61,8 @@ def build(function: SassFunction) -> list[MachineBlock]:
 
 
 def _mark_cold(blocks: list[MachineBlock]) -> None:
-    """Shuffles and votes have a second copy behind BRA.DIV, for warps that come to them in parts."""
+    """Shuffles and votes have a second copy behind BRA.DIV, for warps that come to them in parts; waits at mbarriers
+    have one behind the first try, which is taken to succeed: the machine waits in it for a while."""
     first = {block.function: block.index for block in reversed(blocks)}
     warm: set[int] = set()
     pending = list(first.values())
@@ -69,9 +72,20 @@ def _mark_cold(blocks: list[MachineBlock]) -> None:
             warm.add(number)
             block = blocks[number]
             diverts = block.instructions[-1].opcode.startswith("BRA.DIV") and len(block.successors) > 1
-            pending.extend(block.successors[1:] if diverts else block.successors)
+            pending.extend(block.successors[1:] if diverts else _tried_once(blocks, block))
     for block in blocks:
         block.cold = block.index not in warm
+
+
+def _tried_once(blocks: list[MachineBlock], block: MachineBlock) -> list[int]:
+    """The successors of a block without those that do again, until it succeeds, the try of an mbarrier in the block."""
+    if not any(instruction.opcode.startswith(_TRY) for instruction in block.instructions):
+        return list(block.successors)
+    return [target for target in block.successors if target == block.index or not _tries_again(blocks[target])]
+
+
+def _tries_again(block: MachineBlock) -> bool:
+    return block.instructions[0].opcode.startswith(_TRY) and block.index in block.successors
 
 
 def _block(

@@ -149,6 +149,7 @@ class _Solver:
                 power = weight(instruction.opcode)
                 if (
                     says is not None
+                    and power > 0
                     and says[1] <= most
                     and (strong[line] if power == STRONG else len(places[line])) == 1
                 ):

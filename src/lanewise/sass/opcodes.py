@@ -82,7 +82,7 @@ _FLOW: dict[str, Flow] = {
 }
 
 _WIDTHS = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128, "256": 256, "F64": 64, "U64": 64, "S64": 64}
-_BARRIERS = frozenset(("BAR", "UCGABAR", "B2R", "WARPSYNC"))
+_BARRIERS = frozenset(("BAR", "UCGABAR", "B2R", "WARPSYNC", "SYNCS"))
 _SHUFFLES = frozenset(("SHFL", "VOTE", "MATCH", "REDUX"))
 
 
@@ -120,8 +120,11 @@ STRONG = 3  # weight of an instruction that the compiler does not move across th
 
 def weight(opcode: str) -> int:
     """How surely an unpredicated instruction runs as often as its PTX line: STRONG for memory, barriers and shuffles,
-    1 for the rest, which the compiler moves freely."""
+    1 for the rest, which the compiler moves freely; 0 for a vote that makes a predicate uniform, which runs for all
+    where its line is of a branch."""
     name = name_of(opcode)
+    if name == "VOTEU":
+        return 0
     found = memory(opcode)
     if (found is not None and found[0] != Space.CONST) or name in _BARRIERS or name in _SHUFFLES:
         return STRONG
