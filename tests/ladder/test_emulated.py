@@ -18,7 +18,7 @@ each_rung = pytest.mark.parametrize(
 #: Rungs whose instructions the emulator may not run yet: bulk copies, wgmma.
 ASYNCHRONOUS = {
     "gemm/mma_sync",
-    "gemm/wgmma",
+    "gemm/bulk_copy", "gemm/wgmma",
     "gemm/specialised",
     "gemm/persistent",
 }

@@ -1,4 +1,4 @@
-// Rung 15: one warpgroup fetches, the others multiply.
+// Rung 16: one warpgroup fetches, the others multiply.
 //
 // Changed: producer and consumers. One thread of a warpgroup of its own (the producer) keeps the copy engine busy; two
 // warpgroups (the consumers) multiply. Nobody meets at a barrier of the whole block: each stage has two mbarriers, `arrived` (its bytes are there) and

@@ -1,4 +1,4 @@
-// Rung 14: a warpgroup multiplies out of shared memory, the copy engine fills it.
+// Rung 15: a warpgroup multiplies out of shared memory, the copy engine fills it.
 //
 // The machine features (compute capability 9.0): `wgmma` lets four warps together multiply 64 x 16 by 16 x 256 straight out
 // of shared memory, without loading fragments; only the sums are in registers. It runs by itself: it is queued
