@@ -18,7 +18,8 @@ each_rung = pytest.mark.parametrize(
 #: Rungs whose instructions the emulator may not run yet: bulk copies, wgmma.
 ASYNCHRONOUS = {
     "gemm/mma_sync",
-    "gemm/bulk_copy", "gemm/wgmma",
+    "gemm/bulk_copy",
+    "gemm/wgmma",
     "gemm/specialised",
     "gemm/persistent",
 }
@@ -56,6 +57,7 @@ AWKWARD: dict[str, tuple[dict[str, int], ...]] = {
         {"rows": 3, "columns": 101},
         {"rows": 5, "columns": 1032},
     ),
+    "texture": ({"rows": 0, "columns": 8}, {"rows": 1, "columns": 1}, {"rows": 67, "columns": 37}),
     "transpose": (
         {"rows": 0, "columns": 8},
         {"rows": 1, "columns": 1},
@@ -112,6 +114,7 @@ def test_a_claim_holds(subject: Subject, rung: Rung) -> None:
         unless_asynchronous(rung, error)
     before = default_run(subject.name, claim.against, sizes)
     for change in claim.changes:
+        assert before.counts[change.metric], f"{change.metric}: nothing to compare with"
         factor = after.counts[change.metric] / before.counts[change.metric]
         assert factor == pytest.approx(change.factor, rel=change.tolerance or 1e-6), change.metric
 

@@ -40,6 +40,16 @@ def _transpose_peers(element: str, problem: Problem, tensors: Tensors) -> dict[s
     return {"copy": copy_peer(tensors), "torch": lambda: target.copy_(matrix.t())}
 
 
+TEXTURE = Work(
+    inputs=_transpose_inputs,
+    check=_transpose_check,
+    peers=_transpose_peers,
+    moved=lambda element, problem: 8 * problem["rows"] * problem["columns"],
+    roof="copy",
+    awkward=tuple(matrix(*shape) for shape in ((1, 1), (0, 5), (1, 997), (31, 33), (127, 509))),
+    cases=(Case("f32", matrix(8192, 8192)), Case("f32", matrix(1024, 1024))),
+)
+
 _TOP = ("coarsened", "vectorised", "any_pitch")
 TRANSPOSE = Work(
     inputs=_transpose_inputs,

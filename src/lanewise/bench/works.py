@@ -13,6 +13,7 @@ WORKS: dict[str, Work] = {
     "registers": launches.REGISTERS,
     "launch": launches.LAUNCH,
     "overlap": launches.OVERLAP,
+    "texture": matrices.TEXTURE,
     "transpose": matrices.TRANSPOSE,
     "reduce": arrays.REDUCE,
     "pointwise": arrays.POINTWISE,

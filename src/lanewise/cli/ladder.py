@@ -152,7 +152,7 @@ _HEAD = (
 
 _LEGEND = (
     "instr.: machine instructions by warps. Requests, sectors, wavefronts and divergent branches (div.) as the PTX "
-    "asks for them, loads, stores and atomics together. regs, occ.: of the launch that does most."
+    "asks for them, loads, stores, atomics and textures together. regs, occ.: of the launch that does most."
 )
 
 

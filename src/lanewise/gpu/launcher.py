@@ -10,6 +10,7 @@ from lanewise.errors import EnvironmentProblem, LimitReached
 from lanewise.gpu import bindings, tensor_map
 from lanewise.gpu.build import Key, build_all, key
 from lanewise.gpu.card import Card
+from lanewise.gpu.texture import CardTexture
 from lanewise.ladder import Plan
 from lanewise.ladder.plan import PlannedLaunch
 
@@ -41,17 +42,24 @@ class Launcher:
         return key(plan) in self._modules
 
     def prepare(self, plan: Plan, addresses: Mapping[str, int]) -> Callable[[int], None]:
-        """A call that queues the plan's launches on a stream. `addresses`: of every buffer of the plan."""
+        """A call that queues the plan's launches on a stream. `addresses`: of every buffer of the plan.
+
+        Textures are copies of their buffers as they are now.
+        """
         self.load([plan])
         maps = {entry.name: tensor_map.encode(entry, addresses[entry.buffer]) for entry in plan.maps if plan.launches}
+        textures = {
+            entry.name: CardTexture(entry, addresses[entry.buffer], done) for entry in plan.textures if plan.launches
+        }
         calls = []
         for launch in plan.launches:
-            held = [_argument(kind, value, addresses, maps) for kind, value in launch.arguments]
+            held = [_argument(kind, value, addresses, maps, textures) for kind, value in launch.arguments]
             pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(argument) for argument in held))
-            calls.append((self._function(plan, launch), launch, held, pointers))
+            calls.append((self._function(plan, launch), launch, held, pointers, textures))
 
         def run(stream: int) -> None:
-            for function, launch, _, pointers in calls:
+            # `held` and `textures` live as long as this call does: the launches point to them.
+            for function, launch, _, pointers, _ in calls:
                 at = ctypes.addressof(pointers)
                 done(
                     bindings.driver().cuLaunchKernel(
@@ -91,10 +99,16 @@ def done(result: tuple[Any, ...]) -> Any:
 
 
 def _argument(
-    kind: str, value: str | int | float, addresses: Mapping[str, int], maps: Mapping[str, tensor_map.Encoded]
+    kind: str,
+    value: str | int | float,
+    addresses: Mapping[str, int],
+    maps: Mapping[str, tensor_map.Encoded],
+    textures: Mapping[str, CardTexture],
 ) -> Any:
     if kind == "map":
         return maps[str(value)]
+    if kind == "texture":
+        return ctypes.c_uint64(textures[str(value)].handle)
     if kind == "buffer":
         return ctypes.c_void_p(addresses[str(value)])
     return _C_TYPES[kind](value)

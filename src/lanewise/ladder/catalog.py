@@ -40,7 +40,11 @@ MACHINE = "machine_"
 METRICS = frozenset(
     f"{basis}{space}_{kind}_{what}"
     for basis in ("", MACHINE)
-    for space, whats in (("global", ("requests", "sectors")), ("shared", ("requests", "wavefronts")))
+    for space, whats in (
+        ("global", ("requests", "sectors")),
+        ("texture", ("requests", "sectors")),
+        ("shared", ("requests", "wavefronts")),
+    )
     for kind in ("load", "store", "atomic")
     for what in whats
 ) | {
@@ -85,11 +89,21 @@ class TensorMap:
 
 
 @dataclass(frozen=True, slots=True)
+class TextureOf:
+    """A texture object over a CUDA array that holds a copy of an f32 input: height x width, unfiltered, clamped."""
+
+    name: str
+    buffer: str
+    height: str
+    width: str
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One kernel launch, or `repeat` of them, in which expressions may speak of `i`, 0 for the first.
 
-    A grid with an extent of 0 is not launched. `arguments`: the name of a buffer or of a tensor map, or a value with
-    its type ("i32 rows"); "x if i % 2 else y" takes one of two buffers.
+    A grid with an extent of 0 is not launched. `arguments`: the name of a buffer, a tensor map or a texture, or a
+    value with its type ("i32 rows"); "x if i % 2 else y" takes one of two buffers.
     """
 
     kernel: str
@@ -168,6 +182,7 @@ class Rung:
     values: Mapping[str, str]
     scratch: tuple[Buffer, ...]
     maps: tuple[TensorMap, ...]
+    textures: tuple[TextureOf, ...]
     launches: tuple[Launch, ...]
     graph: bool  # on a card, the launches are captured into a CUDA graph, and it is launched
     host: Host | None
@@ -260,7 +275,7 @@ def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
         table,
         where,
         "name file title launch",
-        "arch alignment types needs fits defines choice search values scratch map graph host claim",
+        "arch alignment types needs fits defines choice search values scratch map texture graph host claim",
     )
     return Rung(
         subject=subject,
@@ -278,6 +293,7 @@ def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
         values=dict(table.get("values", {})),
         scratch=tuple(_buffer(entry, where) for entry in table.get("scratch", ())),
         maps=tuple(_map(entry, where) for entry in table.get("map", ())),
+        textures=tuple(_texture(entry, where) for entry in table.get("texture", ())),
         launches=tuple(_launch(entry, where) for entry in table["launch"]),
         graph=table.get("graph", False),
         host=_host(table["host"], where) if "host" in table else None,
@@ -299,6 +315,11 @@ def _map(table: dict[str, Any], where: str) -> TensorMap:
         box=tuple(str(extent) for extent in table["box"]),
         swizzle=int(table.get("swizzle", 0)),
     )
+
+
+def _texture(table: dict[str, Any], where: str) -> TextureOf:
+    _take(table, f"{where} texture", "name buffer height width")
+    return TextureOf(table["name"], table["buffer"], str(table["height"]), str(table["width"]))
 
 
 def _launch(table: dict[str, Any], where: str) -> Launch:

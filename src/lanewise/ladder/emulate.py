@@ -11,6 +11,7 @@ import numpy as np
 
 from lanewise import api
 from lanewise.errors import UnsupportedCode
+from lanewise.ladder import texture_memory
 from lanewise.ladder.catalog import MACHINE, METRICS
 from lanewise.ladder.plan import Plan, PlannedBuffer
 from lanewise.records import LaunchRecord, RunResult
@@ -69,26 +70,38 @@ def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE
     # The buffers live across the launches, and one launch may have the same buffer twice.
     memory = next(iter(kernels.values())).device.memory
     places: dict[str, int] = {}
+    made: list[int] = []
     try:
         for buffer in plan.buffers:
             places[buffer.name] = memory.allocate(max(1, buffer.bytes), name=buffer.name).base
+            made.append(places[buffer.name])
             memory.write(places[buffer.name], _start(buffer, inputs))
+        handles: dict[str, int] = {}
+        for texture in plan.textures:
+            image = inputs[texture.buffer].reshape(texture.rows, texture.columns)
+            handles[texture.name], bases = texture_memory.make(memory, image, texture.name)
+            made += bases
         for launch in plan.launches:
-            arguments = [
-                places[str(value)] if kind == "buffer" else np.dtype(NUMPY[kind]).type(value)
-                for kind, value in launch.arguments
-            ]
+            arguments = [_argument(kind, value, places, handles) for kind, value in launch.arguments]
             call = kernels[launch.kernel][launch.grid, launch.block, launch.shared_bytes]
             records.append(call(*arguments))
             counts.update(counted(records[-1].launch))
         for name, array in outputs.items():
             array[...] = np.frombuffer(memory.read(places[name], array.nbytes), array.dtype)
     finally:
-        for base in places.values():
+        for base in made:
             memory.free(base)
     launches = tuple(record.launch for record in records)
     name = f"{plan.rung.subject}/{plan.rung.name}"
     return Outcome(outputs, counts, replace(records[-1].result, program=name, launches=launches))
+
+
+def _argument(kind: str, value: str | int | float, places: Mapping[str, int], handles: Mapping[str, int]) -> Any:
+    if kind == "buffer":
+        return places[str(value)]
+    if kind == "texture":
+        return handles[str(value)]
+    return np.dtype(NUMPY[kind]).type(value)
 
 
 def _start(buffer: PlannedBuffer, inputs: Mapping[str, Array]) -> bytes:

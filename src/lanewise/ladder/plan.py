@@ -41,8 +41,18 @@ class PlannedMap:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedTexture:
+    """A texture object over a copy of an f32 buffer, rows x columns."""
+
+    name: str
+    buffer: str
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedLaunch:
-    """`arguments`: ("buffer", name), ("map", name) or (type, value)."""
+    """`arguments`: ("buffer", name), ("map", name), ("texture", name) or (type, value)."""
 
     kernel: str
     grid: Extent
@@ -61,6 +71,7 @@ class Plan:
     defines: Mapping[str, str]
     buffers: tuple[PlannedBuffer, ...]
     maps: tuple[PlannedMap, ...]
+    textures: tuple[PlannedTexture, ...]
     launches: tuple[PlannedLaunch, ...]
     pieces: int = 0
     streams: int = 0
@@ -104,6 +115,12 @@ def resolve(
     buffers = tuple(_buffer(buffer, element, names) for buffer in (*subject.buffers, *rung.scratch))
     types = {buffer.name: buffer.type for buffer in buffers}
     maps = tuple(_map(entry, types, names) for entry in rung.maps)
+    textures = tuple(
+        PlannedTexture(entry.name, entry.buffer, evaluate(entry.height, names), evaluate(entry.width, names))
+        for entry in rung.textures
+    )
+    kinds = dict.fromkeys(types, "buffer") | {entry.name: "map" for entry in maps}
+    kinds |= {entry.name: "texture" for entry in textures}
     launches = []
     for launch in rung.launches:
         for i in range(evaluate(launch.repeat, names)):
@@ -111,12 +128,12 @@ def resolve(
             grid = _extent(launch.grid, here)
             if 0 in grid:
                 continue
-            arguments = tuple(_argument(text, types, maps, here) for text in launch.arguments)
+            arguments = tuple(_argument(text, kinds, here) for text in launch.arguments)
             block = _extent(launch.block, here)
             shared = evaluate(launch.shared, here)
             launches.append(PlannedLaunch(launch.kernel, grid, block, shared, arguments, piece=i))
     pieces, streams = (evaluate(rung.host.pieces, names), evaluate(rung.host.streams, names)) if rung.host else (0, 0)
-    return Plan(rung, element, defines, buffers, maps, tuple(launches), pieces, streams)
+    return Plan(rung, element, defines, buffers, maps, textures, tuple(launches), pieces, streams)
 
 
 def _names(subject: Subject, element: str, problem: Mapping[str, int], sms: int) -> dict[str, int]:
@@ -176,10 +193,8 @@ def _map(entry: TensorMap, types: Mapping[str, str], names: Mapping[str, int]) -
     return PlannedMap(entry.name, entry.buffer, types[entry.buffer], extents, box, entry.swizzle)
 
 
-def _argument(
-    text: str, buffers: Mapping[str, str], maps: tuple[PlannedMap, ...], names: Mapping[str, int]
-) -> tuple[str, str | int | float]:
-    """A buffer's or a map's name as it is, `i32 rows` and `f32 0.5` as a value of that type."""
+def _argument(text: str, kinds: Mapping[str, str], names: Mapping[str, int]) -> tuple[str, str | int | float]:
+    """The name of a buffer, map or texture with its kind, `i32 rows` and `f32 0.5` as a value of that type."""
     if " if " in text:
         one, condition, other = re.split(r" if | else ", text)
         text = one if evaluate(condition, names) else other
@@ -188,8 +203,6 @@ def _argument(
         return kind, float(expression)
     if expression:
         return kind, evaluate(expression, names)
-    if text in buffers:
-        return "buffer", text
-    if any(entry.name == text for entry in maps):
-        return "map", text
-    raise UsageError(f"ladder: argument {text!r} is no buffer and no map; a value is written 'type expression'")
+    if text in kinds:
+        return kinds[text], text
+    raise UsageError(f"ladder: argument {text!r} has no buffer, map or texture; a value is 'type expression'")

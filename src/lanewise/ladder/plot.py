@@ -11,7 +11,7 @@ from lanewise.ladder.rows import Row
 
 #: What is drawn: colour, words, the space and the count of `Row.counts`.
 SERIES = (
-    ("#2f6fab", "global sectors", "global", "sectors"),
+    ("#2f6fab", "sectors", "global", "sectors"),
     ("#c9792b", "shared wavefronts", "shared", "wavefronts"),
 )
 _LABELS, _BARS, _NUMBERS = 150, 420, 110  # widths in pixels
@@ -39,8 +39,9 @@ def svg(drawn: Sequence[tuple[Subject, Sequence[Row]]]) -> str:
 
 
 def amount(row: Row, space: str, what: str) -> int:
-    """A count of a row, over loads, stores and atomics."""
-    return sum(row.counts[f"{space}_{kind}_{what}"] for kind in ("load", "store", "atomic"))
+    """A count of a row, over loads, stores and atomics; with global memory go textures, which lie there."""
+    spaces = ("global", "texture") if space == "global" else (space,)
+    return sum(row.counts[f"{one}_{kind}_{what}"] for one in spaces for kind in ("load", "store", "atomic"))
 
 
 def _panel(subject: Subject, device: str, rows: Sequence[Row], top: int) -> list[str]:

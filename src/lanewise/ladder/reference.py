@@ -160,6 +160,9 @@ _EXPECTED: dict[str, Callable[[str, Problem, Inputs], Array]] = {
     "reduce": lambda element, sizes, made: np.array([wide(element, made["input"]).sum()]),
     "scan": lambda element, sizes, made: np.cumsum(wide(element, made["input"])),
     "softmax": _softmax,
+    "texture": lambda element, sizes, made: wide(
+        element, made["input"].reshape(sizes["rows"], sizes["columns"]).T.ravel()
+    ),
     "transpose": _transpose,
 }
 
