@@ -9,13 +9,10 @@ import ctypes
 from functools import cache
 
 from lanewise.errors import EnvironmentProblem
-from lanewise.ladder.catalog import TYPES
-from lanewise.ladder.plan import PlannedMap
+from lanewise.ladder.plan import MAP_TYPES, PlannedMap
 
 BYTES, ALIGNMENT = 128, 64
 
-#: CUtensorMapDataType by element type.
-DATA_TYPES = {"u8": 0, "u16": 1, "u32": 2, "i32": 3, "u64": 4, "i64": 5, "f16": 6, "f32": 7, "f64": 8, "bf16": 9}
 #: CUtensorMapSwizzle by bytes.
 SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 _NOT_INTERLEAVED, _L2_PROMOTION_128_BYTES, _ZEROS_OUTSIDE = 0, 2, 0
@@ -31,16 +28,13 @@ def encode(entry: PlannedMap, address: int) -> Encoded:
     whole = (ctypes.c_byte * (BYTES + ALIGNMENT))()
     held = (ctypes.c_byte * BYTES).from_buffer(whole, -ctypes.addressof(whole) % ALIGNMENT)
     rank = len(entry.extents)
-    pitches = [TYPES[entry.type][1]]
-    for extent in entry.extents[:-1]:
-        pitches.append(pitches[-1] * extent)
     status = _driver().cuTensorMapEncodeTiled(
         ctypes.byref(held),
-        DATA_TYPES[entry.type],
+        MAP_TYPES[entry.type],
         ctypes.c_uint32(rank),
         ctypes.c_void_p(address),
         (ctypes.c_uint64 * rank)(*entry.extents),
-        (ctypes.c_uint64 * rank)(*pitches[1:], 0),  # the innermost pitch is the element's size and not given
+        (ctypes.c_uint64 * rank)(*entry.pitches, 0),  # the innermost one is the element's size and not given
         (ctypes.c_uint32 * rank)(*entry.box),
         (ctypes.c_uint32 * rank)(*[1] * rank),
         _NOT_INTERLEAVED,

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from lanewise import api
-from lanewise.errors import UnsupportedCode
+from lanewise.emulator import tensor_maps
+from lanewise.emulator.tensor_maps import Swizzle
+from lanewise.errors import UsageError
 from lanewise.ladder import texture_memory
 from lanewise.ladder.catalog import MACHINE, METRICS
-from lanewise.ladder.plan import Plan, PlannedBuffer
+from lanewise.ladder.plan import MAP_TYPES, Plan, PlannedBuffer, PlannedMap
 from lanewise.records import LaunchRecord, RunResult
 from lanewise.request import DEFAULT_DEVICE
 
@@ -63,10 +65,6 @@ def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE
     records: list[api.Record] = []
     if not kernels:
         return Outcome(outputs, counts, None)
-    if plan.maps:
-        raise UnsupportedCode(
-            f"ladder {plan.rung.subject}/{plan.rung.name}: tensor maps cannot be made for the emulated device yet", ()
-        )
     # The buffers live across the launches, and one launch may have the same buffer twice.
     memory = next(iter(kernels.values())).device.memory
     places: dict[str, int] = {}
@@ -81,8 +79,9 @@ def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE
             image = inputs[texture.buffer].reshape(texture.rows, texture.columns)
             handles[texture.name], bases = texture_memory.make(memory, image, texture.name)
             made += bases
+        maps = {entry.name: _encoded(entry, places[entry.buffer]) for entry in plan.maps}
         for launch in plan.launches:
-            arguments = [_argument(kind, value, places, handles) for kind, value in launch.arguments]
+            arguments = [_argument(kind, value, places, handles, maps) for kind, value in launch.arguments]
             call = kernels[launch.kernel][launch.grid, launch.block, launch.shared_bytes]
             records.append(call(*arguments))
             counts.update(counted(records[-1].launch))
@@ -96,7 +95,32 @@ def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE
     return Outcome(outputs, counts, replace(records[-1].result, program=name, launches=launches))
 
 
-def _argument(kind: str, value: str | int | float, places: Mapping[str, int], handles: Mapping[str, int]) -> Any:
+def _encoded(entry: PlannedMap, address: int) -> bytes:
+    """The map of a buffer at `address`. UsageError for one that a driver would refuse."""
+    tensor = tensor_maps.TensorMap(
+        type=tensor_maps.ElementType(MAP_TYPES[entry.type]),
+        address=address,
+        dims=entry.extents,
+        strides=entry.pitches,
+        steps=(1,) * len(entry.extents),
+        box=entry.box,
+        swizzle={0: Swizzle.NONE, 32: Swizzle.SPAN_32, 64: Swizzle.SPAN_64, 128: Swizzle.SPAN_128}[entry.swizzle],
+    )
+    wrong = tensor_maps.problem(tensor)
+    if wrong is not None:
+        raise UsageError(f"ladder: tensor map {entry.name}: {wrong}")
+    return tensor_maps.encode(tensor)
+
+
+def _argument(
+    kind: str,
+    value: str | int | float,
+    places: Mapping[str, int],
+    handles: Mapping[str, int],
+    maps: Mapping[str, bytes],
+) -> Any:
+    if kind == "map":
+        return maps[str(value)]
     if kind == "buffer":
         return places[str(value)]
     if kind == "texture":

@@ -28,6 +28,10 @@ class PlannedBuffer:
         return self.count * TYPES[self.type][1]
 
 
+#: CUtensorMapDataType by element type.
+MAP_TYPES = {"u8": 0, "u16": 1, "u32": 2, "i32": 3, "u64": 4, "i64": 5, "f16": 6, "f32": 7, "f64": 8, "bf16": 9}
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedMap:
     """A tensor map over a buffer of `type`: extents and box in elements, innermost first; `swizzle` in bytes or 0."""
@@ -38,6 +42,14 @@ class PlannedMap:
     extents: tuple[int, ...]
     box: tuple[int, ...]
     swizzle: int
+
+    @property
+    def pitches(self) -> tuple[int, ...]:
+        """Bytes from one index to the next of all dimensions but the innermost."""
+        pitches = [TYPES[self.type][1]]
+        for extent in self.extents[:-1]:
+            pitches.append(pitches[-1] * extent)
+        return tuple(pitches[1:])
 
 
 @dataclass(frozen=True, slots=True)
