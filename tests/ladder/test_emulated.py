@@ -75,6 +75,10 @@ def default_run(subject: str, rung: str, sizes: tuple[tuple[str, int], ...]) -> 
     return run(plan, reference.inputs(there, plan, dict(sizes)))
 
 
+#: Subjects whose kernels are large: one type a size, so that each type is run at some size.
+ONE_TYPE_A_SIZE = {"gemm"}
+
+
 def unless_asynchronous(rung: Rung, error: UnsupportedCode) -> None:
     if f"{rung.subject}/{rung.name}" not in ASYNCHRONOUS:
         raise error
@@ -83,14 +87,16 @@ def unless_asynchronous(rung: Rung, error: UnsupportedCode) -> None:
 
 @each_rung
 def test_a_rung_is_right_at_awkward_sizes(subject: Subject, rung: Rung) -> None:
-    ran = 0
+    ran = set()
     for problem in AWKWARD[subject.name]:
         for element in rung.types:
+            if subject.name in ONE_TYPE_A_SIZE and element in ran and ran != set(rung.types):
+                continue
             try:
                 plan = resolve(subject, rung, element, problem)
             except UsageError:
                 continue
-            made = reference.inputs(subject, plan, problem, seed=ran)
+            made = reference.inputs(subject, plan, problem, seed=len(ran))
             try:
                 outcome = run(plan, made)
             except UnsupportedCode as error:
@@ -98,8 +104,11 @@ def test_a_rung_is_right_at_awkward_sizes(subject: Subject, rung: Rung) -> None:
             expected = reference.expected(subject, element, problem, made)
             off = reference.error(reference.output(outcome.outputs, expected), expected, element)
             assert off <= LIMIT.get(element, 0.0), (element, problem)
-            ran += 1
-    assert ran >= 1
+            if plan.launches:
+                ran.add(element)
+            if subject.name in ONE_TYPE_A_SIZE:
+                break
+    assert ran == set(rung.types)
 
 
 @each_rung

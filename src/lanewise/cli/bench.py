@@ -17,9 +17,7 @@ from lanewise.errors import EnvironmentProblem, ExitCode, LanewiseError, UsageEr
 from lanewise.gpu.card import find
 from lanewise.gpu.launcher import Launcher
 from lanewise.ladder import Subject, load, subjects
-from lanewise.version import __version__
 
-SCHEMA = 1
 _WORKERS = 16
 
 
@@ -46,11 +44,11 @@ def bench(
     if size is not None and len(loaded) != 1:
         raise UsageError("--size needs one subject", next_step=f"subjects: {', '.join(subjects())}")
     launcher = Launcher(find(), _WORKERS)
-    measure, works, state = _room("measure"), _room("works"), _room("state")
-    card = state.this_card()
-    results: dict[str, list[Any]] = {}
+    measure, works, state, tables = _room("measure"), _room("works"), _room("state"), _room("table")
+    measured: dict[str, Any] = {}
     wrong: list[str] = []
     for subject in loaded:
+        card = state.this_card()
         for rung in measure.too_old(subject, launcher):
             _say(f"{subject.name}/{rung.name}: {launcher.card.name} is too old for it: it needs {rung.arch / 10}", json)
         wrong += measure.check_awkward(launcher, subject)
@@ -59,17 +57,19 @@ def bench(
         cases = works.WORKS[subject.name].cases
         if size is not None:
             cases = [_case(subject, element, problem_of(subject, size))]
-        results[subject.name] = []
+        results = []
         for result in measure.bench(launcher, subject, cases, repeats):
             if isinstance(result, LanewiseError):
                 _say(f"{subject.name}: {result.message}", json)
                 continue
             wrong += result.wrong
-            results[subject.name].append(result)
-            for line in _lines(subject, result):
-                _say(line, json)
-    card["after"] = state.clocks()
-    _write(card, repeats, results, wrong, json, out)
+            results.append(result)
+            _say("\n".join(_lines(subject, tables, result)), json)
+        measured[subject.name] = tables.subject({**card, "after": state.clocks()}, repeats, results)
+        if out is not None:
+            tables.write(out, measured)
+    if json:
+        typer.echo(json_module.dumps({**tables.document(measured), "wrong": wrong}, indent=1))
     for message in wrong:
         typer.echo(f"WRONG {message}", err=True)
     if wrong:
@@ -125,29 +125,6 @@ def _say(line: str, quiet: bool) -> None:
         typer.echo(line)
 
 
-def _lines(subject: Subject, result: Any) -> Sequence[str]:
-    tables = _room("table")
-    head = [*tables.HEAD[:4], result.unit, *tables.HEAD[5:]]
-    rows = [head, *((f"[{c[0]}]", *c[1:]) if row.peer else c for row in result.rows for c in (tables.cells(row),))]
-    return [f"{subject.name} {tables.problem(result)}", *(f"  {line}" for line in table(rows, "lrlrrrr")), ""]
-
-
-def _write(
-    card: dict[str, Any], repeats: int, results: dict[str, list[Any]], wrong: list[str], json: bool, out: Path | None
-) -> None:
-    tables = _room("table")
-    document = {
-        "schema": SCHEMA,
-        "lanewise": __version__,
-        "card": card,
-        "repeats": repeats,
-        "subjects": {name: [tables.plain(result) for result in cases] for name, cases in results.items()},
-        "wrong": wrong,
-    }
-    text = json_module.dumps(document, indent=1)
-    if json:
-        typer.echo(text)
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "measured.json").write_text(text + "\n", encoding="utf-8")
-        (out / "measured.md").write_text(tables.markdown(card, repeats, results), encoding="utf-8")
+def _lines(subject: Subject, tables: ModuleType, result: Any) -> Sequence[str]:
+    case = tables.plain(result)
+    return [f"{subject.name} {tables.title(case)}", *(f"  {line}" for line in table(tables.rows(case), "lrlrrrr")), ""]

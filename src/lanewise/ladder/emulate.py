@@ -54,7 +54,9 @@ def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE
     Raises what `lanewise.compile` and a launch raise: CompileError, UnsupportedCode, KernelFault, UsageError.
     """
     options = [f"-D{name}={value}" for name, value in plan.defines.items()]
-    module = api.compile(plan.rung.source(), device=device, options=options)
+    # What only one architecture has (wgmma, setmaxnreg) is machine code for that one alone: sm_90a.
+    arch = f"sm_{plan.rung.arch}a" if plan.rung.arch >= 90 else None
+    module = api.compile(plan.rung.source(), device=device, arch=arch, options=options)
     kernels = {launch.kernel: module[launch.kernel] for launch in plan.launches}
     outputs: dict[str, Array] = {
         buffer.name: np.frombuffer(bytearray(_start(buffer, inputs)), NUMPY[buffer.type])

@@ -3,10 +3,10 @@
 // Changed: a warp has a compact part of the block's tile, 64 x 32 of C, with its lanes in 8 x 4; before it had two rows of
 // threads across the whole tile. For each depth it reads 64 + 32 elements out of shared memory, not 16 + 128. The order
 // of the lanes is chosen so that l and l ^ 1 read the same vector of A, l and l ^ 2 the same of B: two quarters of a warp
-// then share a wavefront.
+// then share a wavefront. Two blocks a multiprocessor are asked for: two registers more a thread would leave room for one.
 constexpr int THREADS = BM / 64 * (BN / 32) * 32;
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict__ b, int m, int n, int k) {
     __shared__ __align__(16) float tile_a[BK][BM + 4], tile_b[BK][BN];
     int t = threadIdx.x, lane = t % 32, warp = t / 32;

@@ -5,7 +5,7 @@
 // tile is left, since nobody reads what is written. The price: registers for the vectors on their way, twice the shared memory.
 constexpr int THREADS = BM / 64 * (BN / 32) * 32;
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict__ b, int m, int n, int k) {
     __shared__ __align__(16) float tile_a[2][BK][BM + 4], tile_b[2][BK][BN];
     int t = threadIdx.x, lane = t % 32, warp = t / 32;
