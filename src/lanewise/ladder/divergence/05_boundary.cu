@@ -1,4 +1,4 @@
-// Rung 4: where the data ends.
+// Rung 5: where the data ends.
 //
 // Changed: a thread takes ITEMS elements, a grid apart; the test for the end is in the loop. `i < n` is the same for all lanes
 // of a warp except in the one warp that the end falls into: of all the tests one diverges, and only where n is not a

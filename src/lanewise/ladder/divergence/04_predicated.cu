@@ -1,7 +1,7 @@
-// Rung 3: no branch at all.
+// Rung 4: no branch at all.
 //
 // Changed: every lane takes all 32 steps and keeps the value of the one it needs by a select. Nothing diverges and the
-// loop is unrolled: no counter, no branch. All lanes work until the end as they do in rung 1, only cheaper. It pays where the
+// loop is unrolled: no counter, no branch. All lanes work until the end as they do in rung 2, only cheaper. It pays where the
 // bodies are short; an `if` with a few instructions in each arm the compiler turns into this by itself.
 extern "C" __global__ void iterate(float* __restrict__ y, const float* __restrict__ x, int n) {
     int i = blockIdx.x * BLOCK + threadIdx.x;

@@ -1,4 +1,4 @@
-// Rung 2: the same work, sorted.
+// Rung 3: the same work, sorted.
 //
 // Changed: a warp takes 32 elements with the same number of steps, 32 places apart. Its lanes leave the loop together, and
 // warps with little work are done early: half of the instructions. The price: a warp touches 32 sectors for each access instead
