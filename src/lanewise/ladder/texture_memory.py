@@ -57,7 +57,7 @@ def make(memory: DeviceMemory, image: Array, name: str) -> tuple[int, tuple[int,
 
 
 def offset(x: Array, y: Array, pitch: int) -> Array:
-    """Bytes from the start of a tiled array to byte `x` of row `y` (`emulator/textures/record.py` says how tiles lie)."""
+    """Bytes from the start of a tiled array to byte `x` of row `y`: `emulator/textures/record.py` has the tiles."""
     of_tile = y // TILE_ROWS * (pitch * TILE_ROWS) + x // TILE_BYTES * TILE_SIZE
     in_tile = x % TILE_BYTES // 32 * 256 + y % TILE_ROWS // 2 * 64 + x % 32 // 16 * 32 + y % 2 * 16 + x % 16
     at: Array = of_tile + in_tile
