@@ -172,7 +172,7 @@ class Launcher:
         Raises UnsupportedCode, UsageError, EnvironmentProblem where there is no host compiler.
         """
         device = self.kernel.device
-        record, _ = self._launch(arguments, Checker(device.memory, selection.parse(checks)))
+        record, _ = self._launch(arguments, device.checker_for(selection.parse(checks)))
         return record
 
     def _launch(self, arguments: tuple[Any, ...], checker: Checker | None) -> tuple[Record, Finding | None]:

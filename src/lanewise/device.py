@@ -79,6 +79,7 @@ class EmulatedDevice:
         self.memory = memory
         self.engine = Engine(memory, limits, ObjectCache())
         self.checker: Checker | None = Checker(memory, checks) if checks else None  # of all launches
+        self._checkers: dict[frozenset[Check], Checker] = {}  # of launches that ask for one
         self.records: list[LaunchRecord] = []
         self.unsupported: list[Unsupported] = []
         self.sources: dict[str, str] = {}
@@ -255,6 +256,14 @@ class EmulatedDevice:
         elif kernel not in self._kept:
             self.left_out[kernel] = None
         return launched, record
+
+    def checker_for(self, checks: frozenset[Check]) -> Checker:
+        """A checker for single launches, its counts at zero. Raises EnvironmentProblem."""
+        if checks not in self._checkers:
+            self._checkers[checks] = Checker(self.memory, checks)
+        checker = self._checkers[checks]
+        checker.start_counts()
+        return checker
 
     def _note_unsupported(self, error: UnsupportedCode) -> None:
         for item in error.items:

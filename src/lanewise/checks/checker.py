@@ -33,14 +33,18 @@ class Checker:
     def __init__(self, memory: DeviceMemory, checks: Iterable[Check] = ALL) -> None:
         self.checks = frozenset(checks)
         self.memory = memory
-        self.launches = self.accesses = self.threads = 0
-        self.lost = 0  # findings beyond those that the runtime keeps
+        self.start_counts()
         self._library = library()
         self._check = self._library.lw_check_new(memory.base, memory.size)
         self._start: LaunchStart | None = None
         self._tables: Tables | None = None
         self._watch: npt.NDArray[np.uint8] | None = None
         self._found: npt.NDArray[np.void] = np.zeros(0, FOUND)
+
+    def start_counts(self) -> None:
+        """What was checked is counted from here."""
+        self.launches = self.accesses = self.threads = 0
+        self.lost = 0  # findings beyond those that the runtime keeps
 
     def __del__(self) -> None:
         if getattr(self, "_check", None):
@@ -51,15 +55,18 @@ class Checker:
         return events(self.checks)
 
     def begin(self, start: LaunchStart) -> tuple[int, int]:
-        races, ranges = Check.RACE in self.checks, Check.BOUNDS in self.checks
         self._start = start
         self._tables = tables(start.info, start.info.static_shared + start.dynamic_shared)
-        self._watch = watched(start.info, self._tables.sites, races=races, ranges=ranges)
+        self._watch = watched(start.info, start, self.memory)
         warps = -(-start.block[0] * start.block[1] * start.block[2] // LANES)
+        addresses = (self._tables.sites, self._tables.places, self._tables.distances)
         hooks = self._library.lw_check_begin(
-            self._check, self._tables.sites.ctypes.data, self._tables.places.ctypes.data, warps,
-            races, ranges, ranges, Check.BARRIER in self.checks,
-        )  # fmt: skip
+            self._check,
+            *(table.ctypes.data for table in addresses),
+            warps,
+            Check.RACE in self.checks,
+            Check.BOUNDS in self.checks,
+        )
         return hooks, self._watch.ctypes.data
 
     def end(self) -> None:

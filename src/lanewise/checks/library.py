@@ -26,7 +26,7 @@ _STRUCTURES = (layout.Warp, layout.Block, layout.Worker, layout.Launch, layout.H
 # The structures of check.h.
 SITE = np.dtype(
     [("space", "u1"), ("kind", "u1"), ("bytes", "u1"), ("element", "u1"), ("scope", "u1"), ("flags", "u1"),
-     ("line", "<u2"), ("low", "<i4"), ("high", "<i4")]
+     ("line", "<u2"), ("low", "<i4"), ("high", "<i4"), ("nearest", "<i4"), ("farthest", "<i4")]
 )  # fmt: skip
 SIDE = np.dtype([(name, "<u4") for name in ("line", "site", "block", "warp", "lane", "did")])
 FOUND = np.dtype(
@@ -51,7 +51,7 @@ def library() -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(built))
     loaded.lw_check_new.restype = loaded.lw_check_begin.restype = loaded.lw_check_end.restype = ctypes.c_void_p
     loaded.lw_check_new.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
-    loaded.lw_check_begin.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_uint32] * 5
+    loaded.lw_check_begin.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_uint32] * 3
     loaded.lw_check_end.argtypes = [ctypes.c_void_p] * 3
     loaded.lw_check_free.argtypes = [ctypes.c_void_p]
     return loaded

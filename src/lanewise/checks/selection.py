@@ -45,4 +45,11 @@ def events(checks: Iterable[Check]) -> Events:
     """What kernels have to tell for these checks."""
     chosen = frozenset(checks)
     race, bounds = Check.RACE in chosen, Check.BOUNDS in chosen
-    return Events(accesses=True, values=race, sync=race or Check.BARRIER in chosen, keep_going=bounds)
+    return Events(
+        accesses=race,
+        values=race,
+        brief_reads=race,
+        ranges=bounds,
+        sync=race or Check.BARRIER in chosen,
+        keep_going=bounds,
+    )

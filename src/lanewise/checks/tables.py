@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from lanewise.checks.library import MOST_LINES, SITE
 from lanewise.emulator.compile import KernelInfo
+from lanewise.emulator.instrument import LaunchStart
 from lanewise.emulator.lowering.events import SCOPES
+from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.unit import SiteInfo
 from lanewise.ptx.syntax import TYPE_BITS
 from lanewise.records import AccessKind, SourceLine, Space
@@ -17,7 +19,7 @@ from lanewise.records import AccessKind, SourceLine, Space
 _SPACES = {Space.GLOBAL: 0, Space.SHARED: 1, Space.LOCAL: 2}
 _ELSEWHERE = 3
 _KINDS = {AccessKind.LOAD: 0, AccessKind.STORE: 1, AccessKind.ATOMIC: 2}
-_VOLATILE, _ACQUIRE, _RELEASE, _GENERIC, _RANGE = 1, 2, 4, 8, 16
+_VOLATILE, _ACQUIRE, _RELEASE, _GENERIC = 1, 2, 4, 8
 _BOTH = ("acq_rel", "sc")
 
 
@@ -31,9 +33,11 @@ class Place:
 
 @dataclass(slots=True)
 class Tables:
-    """`sites` (library.SITE) and `places` (line numbers) as the runtime reads them; `lines` say what a number is."""
+    """`sites` (library.SITE), `distances` (of a site's lanes) and `places` (line numbers) as the runtime reads them;
+    `lines` say what a number is."""
 
     sites: npt.NDArray[np.void]
+    distances: npt.NDArray[np.int32]
     places: npt.NDArray[np.uint16]
     lines: list[Place]
 
@@ -53,10 +57,13 @@ def tables(info: KernelInfo, shared_bytes: int) -> Tables:
         return numbers[key]
 
     sites = np.zeros(max(1, len(info.sites)), SITE)
+    distances = np.zeros((max(1, len(info.sites)), 32), np.int32)
     for site in info.sites:
         sites[site.index] = _row(site, number(site.source, site.ptx_line), shared_bytes)
+        if site.distances:
+            distances[site.index] = site.distances
     places = np.array([number(source, line) for _, line, source in info.places] or [0], np.uint16)
-    return Tables(sites, places, lines)
+    return Tables(sites, distances, places, lines)
 
 
 def _row(site: SiteInfo, line: int, shared_bytes: int) -> tuple[int, ...]:
@@ -72,11 +79,13 @@ def _row(site: SiteInfo, line: int, shared_bytes: int) -> tuple[int, ...]:
     if site.generic and site.space == Space.GLOBAL:
         flags |= _GENERIC
     low, high = site.range or (0, 0)
-    if site.range is not None:
-        flags |= _RANGE
-        high = shared_bytes if high < 0 else high
+    high = shared_bytes if high < 0 else high
     space = _SPACES.get(site.space, _ELSEWHERE)
-    return (space, _KINDS[site.kind], site.width_bits // 8, element, _scope(site, modifiers), flags, line, low, high)
+    near, far = (min(site.distances), max(site.distances)) if site.distances else (0, 0)
+    bytes_ = site.width_bits // 8
+    return (
+        space, _KINDS[site.kind], bytes_, element, _scope(site, modifiers), flags, line, low, high, near, far
+    )  # fmt: skip
 
 
 def _scope(site: SiteInfo, modifiers: list[str]) -> int:
@@ -89,14 +98,29 @@ def _scope(site: SiteInfo, modifiers: list[str]) -> int:
     return 0
 
 
-def watched(info: KernelInfo, sites: npt.NDArray[np.void], *, races: bool, ranges: bool) -> npt.NDArray[np.uint8]:
-    """One byte a site: whether the runtime wants to be told of its accesses."""
+def watched(info: KernelInfo, start: LaunchStart, memory: DeviceMemory) -> npt.NDArray[np.uint8]:
+    """One byte a site: whether the runtime wants to be told of its accesses. Memory that no instruction of the kernel
+    writes cannot be raced for: its reads are left out where it is known which allocation they mean."""
     watch = np.zeros(max(1, len(info.sites)), np.uint8)
+    reaches = [site for site in info.sites if site.recount is None and site.space == Space.GLOBAL]
+    written: set[int | None] = {_allocation(site, start, memory) for site in reaches if site.kind != AccessKind.LOAD}
     for site in info.sites:
         if site.recount is not None:
             continue
-        raced = races and (site.generic or site.space in (Space.GLOBAL, Space.SHARED))
-        ranged = ranges and site.range is not None
-        watch[site.index] = raced or ranged
-    assert len(sites) == len(watch)
+        if site.space == Space.GLOBAL:
+            meant = _allocation(site, start, memory)
+            read_only = meant is not None and None not in written and meant not in written
+            watch[site.index] = not (read_only and site.kind == AccessKind.LOAD)
+        elif site.space == Space.SHARED:
+            watch[site.index] = 1
     return watch
+
+
+def _allocation(site: SiteInfo, start: LaunchStart, memory: DeviceMemory) -> int | None:
+    """Number of the allocation that a site's addresses are built from; None where it is not known."""
+    if site.pointer is None:
+        return None
+    how, where = site.pointer
+    address = int.from_bytes(start.params[where : where + 8], "little") if how == "param" else where
+    allocation = memory.find(address)
+    return None if allocation is None else allocation.id

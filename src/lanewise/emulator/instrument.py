@@ -18,16 +18,19 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Events:
     """What is told. `accesses`: every load, store and atomic, before it is done; `values`: what stores write, too;
-    `sync`: barriers, fences, warp-level synchronisation; `keep_going`: an access that a card would refuse is told and
-    left out, and the launch goes on."""
+    `brief_reads`: plain reads of shared memory may be written into a list (`layout.BlockNotes`) in place of a call;
+    `ranges`: accesses that leave the variable they are built from; `sync`: barriers, fences, warp-level
+    synchronisation; `keep_going`: an access that a card would refuse is told and left out, and the launch goes on."""
 
     accesses: bool = False
     values: bool = False
+    brief_reads: bool = False
+    ranges: bool = False
     sync: bool = False
     keep_going: bool = False
 
     def __bool__(self) -> bool:
-        return self.accesses or self.sync or self.keep_going
+        return self.accesses or self.ranges or self.sync or self.keep_going
 
 
 SILENT = Events()

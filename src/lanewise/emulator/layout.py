@@ -148,7 +148,8 @@ class Hooks:
     0 ends the launch. `BLOCK(worker, block, begins)`. `ARRIVE(warp, worker, barrier, threads, mask, waits, place)`.
     `RELEASE(worker, block, barrier)`: all have come. `WARP_SYNC(warp, worker, place, active, orders, members)`: 32 i32
     member masks; `orders`: 1 for bar.warp.sync, 0 for exchanges. `FENCE(warp, worker, active, scope)`: scope as of
-    `lowering.events.SCOPES`.
+    `lowering.events.SCOPES`. `RANGE(warp, worker, site, mask, active, addresses)`: some lanes may have left
+    `SiteInfo.range`.
     """
 
     ACCESS = 0
@@ -158,7 +159,16 @@ class Hooks:
     RELEASE = 32
     WARP_SYNC = 40
     FENCE = 48
+    RANGE = 56
     SIZE = 64
+
+
+class BlockNotes:
+    """The head of what Block.NOTES points to, where `Events.brief_reads` is set: the list of the block's reads. An
+    entry is {i32 site + (warp << 27), i32 offset}: a read by a full warp at the offset plus `SiteInfo.distances`."""
+
+    NEXT = 0  # ptr: the next entry
+    END = 8  # ptr: no entry from here on; reads are then told by a call
 
 
 class AsyncEntry:

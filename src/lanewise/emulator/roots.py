@@ -1,23 +1,27 @@
-"""Which variable an address is built from: what an index that runs over its end was meant to stay in.
+"""What an address is built from: the variable that an index was meant to stay in, the parameter that a pointer came by.
 
-Only what PTX says plainly: registers computed by moves and arithmetic from the address of one shared variable, or of
-the stack frame. Where two variables meet in a register, or a pointer comes from memory, nothing is said.
+Only what PTX says plainly: registers computed by moves and additions from the address of one variable, or from one
+parameter of 64 bits. Where two meet in a register, or a pointer comes from memory or a call, nothing is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from functools import lru_cache
 
 from lanewise.emulator.analysis import written_and_read
-from lanewise.ptx.syntax import Address, Function, Instruction, Operand, Symbol
+from lanewise.emulator.flow import registers_in
+from lanewise.ptx.syntax import TYPE_BITS, Address, Function, Instruction, Operand, Register, Symbol
 
-_ARITHMETIC = frozenset(("mov", "add", "sub", "mad", "or", "and", "cvt", "cvta", "selp", "shl"))
+_POINTER_BITS = 64
 _UNKNOWN = "?"  # a pointer of unknown origin
+_SUMS = frozenset(("mov", "add", "sub", "or", "and", "cvt", "cvta"))
+# Of an instruction that passes an address on: the operands that it may come by; of those not named: none.
+_PASSES = {"mad": (3,), "selp": (1, 2), "slct": (1, 2)}
 
 
 def root(function: Function, address: Operand) -> str | None:
-    """The one variable that an address operand is built from; None where it is not known."""
+    """The one variable or parameter that an address operand is built from; None where it is not known."""
     if not isinstance(address, Address) or address.base is None:
         return None
     if isinstance(address.base, Symbol):
@@ -41,7 +45,7 @@ class _Identity:
 
 @lru_cache(maxsize=64)
 def _roots(key: _Identity) -> dict[str, Set[str]]:
-    """For each register the variables whose address takes part in its value."""
+    """For each register the variables and parameters whose address takes part in its value."""
     function = key.function
     roots: dict[str, set[str]] = {}
     body = [s for s in function.body if isinstance(s, Instruction)]
@@ -49,18 +53,8 @@ def _roots(key: _Identity) -> dict[str, Set[str]]:
     while changed:
         changed = False
         for instruction in body:
-            written, read = written_and_read(instruction)
-            if not written:
-                continue
-            found: set[str] = set()
-            if instruction.opcode in _ARITHMETIC:
-                for operand in instruction.operands:
-                    if isinstance(operand, Symbol):
-                        found.add(operand.name)
-                for name in read:
-                    found |= roots.get(name, set())
-            elif instruction.opcode == "call" or (instruction.opcode == "ld" and _is_pointer(instruction)):
-                found.add(_UNKNOWN)
+            written, _ = written_and_read(instruction)
+            found = _found(function, instruction, roots) if written else set()
             for name in written:
                 before = roots.setdefault(name, set())
                 if not found <= before:
@@ -69,6 +63,26 @@ def _roots(key: _Identity) -> dict[str, Set[str]]:
     return {name: frozenset(found) for name, found in roots.items()}
 
 
-def _is_pointer(instruction: Instruction) -> bool:
-    """Whether what is loaded may be an address: anything of 64 bits."""
-    return instruction.type in ("u64", "b64", "s64")
+def _found(function: Function, instruction: Instruction, roots: dict[str, set[str]]) -> set[str]:
+    """What one instruction's result is built from."""
+    if instruction.opcode == "ld" and instruction.has("param") and function.is_kernel:
+        address = instruction.operands[1]
+        wide = TYPE_BITS[instruction.type] == _POINTER_BITS
+        if wide and isinstance(address, Address) and isinstance(address.base, Symbol):
+            return {address.base.name} if address.offset == 0 else {_UNKNOWN}
+        return {_UNKNOWN} if wide else set()
+    if instruction.opcode in ("ld", "ldu", "atom", "call", "shfl"):
+        wide = any(TYPE_BITS[ptx_type] == _POINTER_BITS for ptx_type in instruction.types)
+        return {_UNKNOWN} if wide or instruction.opcode in ("call", "shfl") else set()
+    if instruction.opcode in _SUMS:
+        sources: Iterable[Operand] = instruction.operands[1:]
+    else:
+        sources = [instruction.operands[n] for n in _PASSES.get(instruction.opcode, ())]
+    found: set[str] = set()
+    for operand in sources:
+        if isinstance(operand, Symbol):
+            found.add(operand.name)
+        elif isinstance(operand, Register) or not isinstance(operand, Address):
+            for name in registers_in(operand):
+                found |= roots.get(name, set())
+    return found

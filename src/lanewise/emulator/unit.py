@@ -53,6 +53,8 @@ class SiteInfo:
     generic: bool = False  # one of three sites that a generic address may turn to
     range: tuple[int, int] | None = None  # bytes of the shared or local variable meant; an end of -1: the launch's
     root: str | None = None  # its name
+    distances: tuple[int, ...] = ()  # of the lanes of a shared access from one scalar, where they are constants
+    pointer: tuple[str, int] | None = None  # a global address: ("param", offset) or ("at", address) it is built from
     recount: Recount | None = None  # the access of the site before it, counted again for its machine code
     copy: int | None = None  # which copy of the access in an unrolled loop: stage by stage
 

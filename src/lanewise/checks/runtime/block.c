@@ -21,6 +21,7 @@ static BlockState *make(Check *c) {
 void lw_renew(BlockState *s) {
     Check *c = s->check;
     pthread_mutex_lock(&c->lock);
+    if (c->next_segment >> ROW_BITS) lw_forget_records(c);
     uint32_t row = c->next_segment++;
     if (row >= c->segment_room) {
         c->segment_room = c->segment_room ? 2 * c->segment_room : 1024;
@@ -34,17 +35,21 @@ void lw_renew(BlockState *s) {
 }
 
 static void all_in_step(BlockState *s) {
+    if (s->list) lw_end_phase(s);
     s->all = ++s->tick;
-    s->wrote = false;
-    s->logged = 0;
+    if (s->list) lw_empty_list(s);
 }
 
 void lw_block(Worker w, Block b, uint64_t begins) {
     Check *c = check_of(w);
-    if (!begins) return;
     BlockState *s = FIELD(BlockState *, b, BLOCK_NOTES);
+    if (!begins) {
+        if (s->list) lw_end_phase(s);
+        return;
+    }
     if (!s) s = FIELD(BlockState *, b, BLOCK_NOTES) = make(c);
     s->memory = FIELD(char *, b, BLOCK_SHARED);
+    s->next = s->end = s->list; /* of the block before it */
     if (c->races) lw_shared_room(s, FIELD(uint64_t, FIELD(void *, w, WORKER_LAUNCH), LAUNCH_SHARED_BYTES));
     s->block = (uint32_t)FIELD(uint64_t, b, BLOCK_LINEAR);
     s->acquired_count = 0;
@@ -53,7 +58,8 @@ void lw_block(Worker w, Block b, uint64_t begins) {
     for (uint32_t v = 0; v < c->warps; v++) {
         WarpState *ws = &s->warp[v];
         ws->full = s->tick;
-        ws->arrived = ws->partial_mask = 0;
+        ws->arrived = ws->fenced = 0;
+        ws->partial_mask = 0;
         if (ws->known) memset(ws->known, 0, sizeof(uint32_t[LANES][LANES]));
         memset(ws->fence, 0, sizeof ws->fence);
     }
@@ -77,7 +83,7 @@ void lw_arrive(Warp x, Worker w, uint32_t id, uint32_t threads, uint32_t mask, u
     BlockState *s = state_of(x);
     uint32_t v = warp_of(x), missing = alive(x) & ~mask;
     WarpState *ws = &s->warp[v];
-    s->tick++;
+    if (!waits) lw_next_tick(s); /* what it does after this is not before the barrier */
     if (ws->partial_mask && !(ws->partial_mask & mask))
         tell(s, FOUND_ARMS, waiter(s, v, mask, place), waiter(s, v, ws->partial_mask, ws->partial_place), mask,
              ws->partial_mask);
@@ -147,7 +153,7 @@ void lw_release(Worker w, Block b, uint64_t id) {
     if (whole == warps) {
         all_in_step(s);
     } else {
-        s->tick++;
+        lw_next_tick(s);
         partly_in_step(s, in);
     }
     for (uint32_t v = 0; v < warps; v++) {
@@ -187,7 +193,7 @@ void lw_warp_sync(Warp x, Worker w, uint32_t place, uint32_t active, uint32_t or
     if (outside) tell(s, FOUND_MASK, waiter(s, v, outside, place), NOBODY, outside, seen);
     else if (absent) tell(s, FOUND_MASK, waiter(s, v, absent, place), NOBODY, absent, seen);
     if (!orders) return;
-    s->tick++;
+    lw_next_tick(s);
     if (one && (first & active) == here) {
         ws->full = s->tick;
         return;

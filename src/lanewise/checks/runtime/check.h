@@ -10,20 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <stddef.h>
+
 #include "layout.h" /* generated from emulator/layout.py: offsets of WARP_*, BLOCK_*, WORKER_*, LAUNCH_* */
 
 #define FIELD(type, base, offset) (*(type *)((char *)(base) + (offset)))
-enum { LANES = 32, MOST_WARPS = 32, MOST_LINES = 1 << 13 };
+enum { LANES = 32, ROW_BITS = 22, MOST_WARPS = 32, MOST_LINES = 1 << 13 };
 
 /* --- what Python tells of a kernel; numpy.dtype in library.py */
 enum { IN_GLOBAL, IN_SHARED, IN_LOCAL, IN_NONE };
 enum { IS_LOAD, IS_STORE, IS_ATOMIC };
-enum { IS_VOLATILE = 1, IS_ACQUIRE = 2, IS_RELEASE = 4, IS_GENERIC = 8, HAS_RANGE = 16 };
+enum { IS_VOLATILE = 1, IS_ACQUIRE = 2, IS_RELEASE = 4, IS_GENERIC = 8 };
 typedef struct {
     uint8_t space, kind, bytes, element; /* bytes of a lane, and of one of its components */
     uint8_t scope, flags;                /* scope of a strong access, 0: a weak one */
     uint16_t line;                       /* number of its source line */
-    int32_t low, high;                   /* HAS_RANGE: the bytes of the shared or local variable that is meant */
+    int32_t low, high;                   /* the bytes of the shared or local variable that is meant */
+    int32_t nearest, farthest;           /* the least and the greatest of the site's distances */
 } Site;
 
 /* --- what is found; numpy.dtype in library.py */
@@ -52,13 +55,15 @@ typedef struct BlockState BlockState;
 typedef struct SyncObject SyncObject;
 typedef struct Page Page;
 
+typedef int32_t Distances[LANES];
+
 typedef struct Check {
     void *hooks[HOOKS_SIZE / 8]; /* first: this is the table that kernels call */
     const Site *sites;
+    const Distances *distances; /* of the lanes of each site */
     const uint16_t *places; /* lines of places, from PLACE_BASE up */
     uint64_t arena, arena_size;
-    uint32_t warps, races, ranges; /* races, ranges: what is looked for */
-    uint32_t launch;
+    uint32_t warps, races; /* races: whether they are looked for */
     /* findings of the launch */
     pthread_mutex_t lock;
     Found *found;
@@ -66,13 +71,14 @@ typedef struct Check {
     /* blocks of the launch */
     BlockState **states;
     uint32_t state_count, state_room;
-    uint32_t next_segment;
+    uint32_t next_segment, first_segment; /* the first of this launch: records of earlier ones mean nothing */
     struct {
         uint32_t block, base; /* base: the block's tick when the segment began */
     } *segments;
     uint32_t segment_room;
     /* global memory */
-    Page **pages, *made; /* by address / PAGE_BYTES */
+    Page **pages; /* by address / PAGE_BYTES */
+    struct Chunk *chunks, *chunk; /* all memory of pages; where the next one is taken from */
     /* strong accesses that others may have seen */
     SyncObject **objects;
     uint32_t object_count, object_room;
@@ -89,6 +95,7 @@ typedef struct {
 typedef struct {
     uint32_t full;              /* tick since which all lanes are in step */
     uint32_t (*known)[LANES];   /* [lane][other]: tick up to which a lane knows another; null: nothing beside `full` */
+    bool fenced;                /* some lane has passed a fence */
     uint32_t fence[LANES];      /* tick of the lane's last fence, 0: none */
     uint8_t fence_scope[LANES];
     uint32_t *ran;              /* lanes that ran each line last */
@@ -98,15 +105,17 @@ typedef struct {
     uint32_t partial_place, partial_mask; /* lanes that came to a barrier without the others */
 } WarpState;
 
+/* An entry of the list of reads, as kernels write it (emulator/layout.py, BlockNotes): 32 bits each of site and warp, and
+ * of an offset. Of the runtime itself: A_MASK, after which a mask and 32 offsets follow. All are of one tick. */
 typedef struct {
-    uint32_t tick, mask;
-    uint16_t line;
-    uint8_t warp, bytes, flags;
-    uint32_t offsets[LANES];
-} SharedRead;
-enum { SHARED_LOG = 2048, TICKS_OF_A_SEGMENT = 1000 };
+    uint32_t what, offset;
+} Brief;
+enum { A_MASK = (1 << 27) - 1, WARP_SHIFT = 27 };
+enum { LIST_ROOM = 16384, LONGEST_ENTRY = 2 + LANES / 2, TICKS_OF_A_SEGMENT = 1000 };
 
 struct BlockState {
+    Brief *next, *end; /* first: kernels write here */
+    Brief *list;
     Check *check;
     char *memory; /* the block's shared memory */
     uint32_t block;
@@ -118,9 +127,10 @@ struct BlockState {
     /* shared memory */
     uint64_t *last, *reader; /* one record a word */
     uint32_t shared_words;
-    bool wrote; /* since `all` */
-    SharedRead *log;
-    uint32_t logged;
+    bool closed;          /* the list: reads make records at once, until the phase ends */
+    uint32_t listed_tick; /* of the first entry of the list */
+    const Brief *looked;  /* entries before it are within the bytes [read_low, read_high) */
+    int64_t read_low, read_high, write_low, write_high; /* of the list, and of the writes since it began */
     /* what was read of others */
     Acquired *acquired;
     uint32_t acquired_count, acquired_room;
@@ -137,6 +147,13 @@ static inline BlockState *state_of(Warp x) { return FIELD(BlockState *, block_of
 static inline uint32_t warp_of(Warp x) { return FIELD(uint32_t, x, WARP_INDEX); }
 static inline uint32_t alive(Warp x) { return FIELD(uint32_t, x, WARP_MASK) & ~FIELD(uint32_t, x, WARP_EXITED); }
 static inline uint32_t place_line(const Check *c, uint32_t place) { return c->places[place - PLACE_BASE]; }
+
+/* A synchronising event: what follows is of the next tick. */
+void lw_listed_tick(BlockState *s);
+static inline uint32_t lw_next_tick(BlockState *s) {
+    if (s->list) lw_listed_tick(s);
+    return ++s->tick;
+}
 
 /* found.c */
 Found *lw_found(Check *c, uint32_t what, uint32_t how, Side now, Side before, uint64_t lanes);
@@ -174,6 +191,25 @@ static inline uint64_t lw_last(uint64_t old, uint64_t mine, bool together) {
     if ((old & STRONG) != (mine & STRONG) || BYTES_OF(old) & BYTES_OF(mine)) return mine;
     return mine | BYTES(BYTES_OF(old)) | OF_LANES;
 }
+/* Strong writes of others do not conflict with a strong write, but with a weak access of any of them: two of different
+ * warps are kept, in both places of the word. Whether that is what to do with `mine`, which has been compared. */
+static inline bool lw_second_strong(uint64_t *last, uint64_t *reader, uint64_t first, uint64_t mine) {
+    if (!(mine & STRONG) || *last < first || (*last & (READ | STRONG)) != STRONG) return false;
+    if (*reader >= first) {
+        if ((*reader & (READ | STRONG)) == STRONG && !((*reader ^ *last) >> 27) && (*last ^ mine) >> 27) *last = mine;
+        return true;
+    }
+    if ((*last ^ mine) >> 22 == 0) return false;
+    *reader = *last;
+    *last = mine;
+    return true;
+}
+/* Nothing is to be done for an atomic of a whole word. */
+static inline bool lw_settled(uint64_t last, uint64_t reader, uint64_t first) {
+    enum { WANTED = STRONG | 15 << 5, ASKED = READ | STRONG | 15 << 5 };
+    return last >= first && reader >= first && (last & ASKED) == WANTED && (reader & ASKED) == WANTED &&
+           (last ^ reader) >> 27;
+}
 typedef struct { /* the access that is made */
     BlockState *s;
     const Site *site;
@@ -192,7 +228,10 @@ void lw_conflict(const Access *a, const Earlier *e);
 /* shared.c, global.c */
 void lw_shared(Access *a);
 void lw_flush_reads(BlockState *s);
+void lw_empty_list(BlockState *s);
+void lw_end_phase(BlockState *s);
 void lw_shared_room(BlockState *s, uint64_t bytes);
 void lw_global(Access *a);
 void lw_forget_pages(Check *c);
 void lw_page_room(Check *c);
+void lw_forget_records(Check *c);

@@ -1,12 +1,15 @@
 /* Races in global memory. Each word has two records, its last write (or a second reader) and a reader, in pages that are
- * made when they are first touched and forgotten from one launch to the next. */
+ * given out when they are first touched in a launch, and taken back before the next. */
+#include <sys/mman.h>
+
 #include "check.h"
 
 enum { PAGE_BYTES = 1 << 14, PAGE_WORDS = PAGE_BYTES / 4, TICK_BITS = 10, TICK_MASK = (1 << TICK_BITS) - 1 };
-enum { ROW_MASK = (1 << 22) - 1 };
+enum { ROW_MASK = (1 << ROW_BITS) - 1, CHUNK_PAGES = 31 };
+#define HUGE ((size_t)2 << 20)
+typedef struct Chunk Chunk;
 struct Page {
-    Page *after; /* of all that were made */
-    uint32_t launch;
+    uint64_t number; /* its address / PAGE_BYTES */
     int lock;
     uint64_t last[PAGE_WORDS], reader[PAGE_WORDS];
 };
@@ -16,25 +19,45 @@ struct Page {
 #define WARP_OF(r) ((uint32_t)((r) >> 37) & 31)
 #define TICK_OF(r) ((uint32_t)((r) >> 27) & TICK_MASK)
 
+/* Pages are made many at a time, in memory that the system gives in large pieces: it is touched at every few bytes. */
+struct Chunk {
+    Chunk *after;
+    uint32_t used;
+    Page pages[CHUNK_PAGES];
+};
+
+static Chunk *new_chunk(void) {
+    size_t size = (sizeof(Chunk) + HUGE - 1) & ~(size_t)(HUGE - 1);
+    char *made = mmap(NULL, size + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (made == MAP_FAILED) abort();
+    char *aligned = (char *)(((uintptr_t)made + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
+    if (aligned > made) munmap(made, (size_t)(aligned - made));
+    if (made + HUGE > aligned) munmap(aligned + size, (size_t)(made + HUGE - aligned));
+    madvise(aligned, size, MADV_HUGEPAGE);
+    return (Chunk *)aligned;
+}
+
+static Page *new_page(Check *c, uint64_t number) {
+    Chunk *chunk = c->chunk;
+    if (!chunk || chunk->used == CHUNK_PAGES) {
+        Chunk **place = chunk ? &chunk->after : &c->chunks;
+        if (!*place) *place = new_chunk();
+        chunk = c->chunk = *place;
+    }
+    Page *page = &chunk->pages[chunk->used++];
+    page->number = number;
+    return page;
+}
+
 static Page *page_at(Check *c, uint64_t number) {
     Page *p = __atomic_load_n(&c->pages[number], __ATOMIC_ACQUIRE);
     if (!p) {
-        Page *made = calloc(1, sizeof *made), *there = NULL;
-        if (__atomic_compare_exchange_n(&c->pages[number], &there, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            p = made;
-            do p->after = __atomic_load_n(&c->made, __ATOMIC_RELAXED);
-            while (!__sync_bool_compare_and_swap(&c->made, p->after, p));
-        } else {
-            free(made);
-            p = there;
-        }
+        pthread_mutex_lock(&c->lock);
+        p = c->pages[number];
+        if (!p) __atomic_store_n(&c->pages[number], p = new_page(c, number), __ATOMIC_RELEASE);
+        pthread_mutex_unlock(&c->lock);
     }
     while (__atomic_exchange_n(&p->lock, 1, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
-    if (p->launch != c->launch) {
-        memset(p->last, 0, sizeof p->last);
-        memset(p->reader, 0, sizeof p->reader);
-        p->launch = c->launch;
-    }
     return p;
 }
 
@@ -74,6 +97,8 @@ static void against(const Access *a, uint64_t r, uint64_t mine) {
 /* The reader that is kept: one of another block rather than of another warp rather than of another lane. */
 static void note_reader(BlockState *s, uint64_t *last, uint64_t *reader, uint64_t mine) {
     uint64_t r = *reader;
+    if (r && !(r & READ) && mine & STRONG) return; /* see lw_second_strong */
+    if (!(r & READ)) r = 0;
     bool same = same_thread(r, mine);
     if (!r || (same && !(r & (MORE_LANES | MORE_WARPS)))) {
         if (r >> 22 != mine >> 22 || r & STRONG || !(mine & STRONG)) *reader = mine;
@@ -100,7 +125,9 @@ static void note_reader(BlockState *s, uint64_t *last, uint64_t *reader, uint64_
 }
 
 static void one_word(Access *a, Page *p, uint32_t word, uint64_t mine, bool load) {
-    uint64_t *last = &p->last[word], *reader = &p->reader[word];
+    uint64_t *last = &p->last[word], *reader = &p->reader[word], first = UP(a->s->check->first_segment, 0, 0);
+    if (*last < first) *last = 0;
+    if (*reader < first) *reader = 0;
     if (load) {
         if (*last && !(*last & READ)) against(a, *last, mine);
         note_reader(a->s, last, reader, mine);
@@ -108,8 +135,28 @@ static void one_word(Access *a, Page *p, uint32_t word, uint64_t mine, bool load
     }
     against(a, *last, mine);
     against(a, *reader, mine);
+    if (lw_second_strong(last, reader, first, mine)) return;
     if (!(BYTES_OF(*reader) & ~BYTES_OF(mine))) *reader = 0;
     *last = lw_last(*last, mine, *last >> 27 == mine >> 27);
+}
+
+/* The common case, for all lanes at once: a full warp, neighbouring words, all of them new in this launch. */
+static bool whole_words(const Access *a, uint64_t up, uint32_t flags) {
+    Check *c = a->s->check;
+    const Site *site = a->site;
+    uint64_t start = a->at[0] - c->arena, differs = start % 4;
+    if (a->mask != ~0u || site->bytes != 4 || site->kind == IS_ATOMIC) return false;
+    for (uint32_t i = 0; i < LANES; i++) differs |= a->at[i] ^ (a->at[0] + 4 * i);
+    uint32_t word = start % PAGE_BYTES / 4;
+    if (differs || start >= c->arena_size || word + LANES > PAGE_WORDS) return false;
+    Page *p = page_at(c, start / PAGE_BYTES);
+    uint64_t *last = p->last + word, *reader = p->reader + word, first = UP(c->first_segment, 0, 0), busy = 0;
+    uint64_t *to = site->kind == IS_LOAD ? reader : last, mine = up | LOW(0, site->line, 15, flags);
+    for (uint32_t i = 0; i < LANES; i++) busy |= (uint64_t)(last[i] >= first) | (uint64_t)(reader[i] >= first);
+    if (!busy)
+        for (uint32_t i = 0; i < LANES; i++) to[i] = mine + ((uint64_t)i << 22);
+    leave(p);
+    return !busy;
 }
 
 void lw_global(Access *a) {
@@ -120,8 +167,10 @@ void lw_global(Access *a) {
     uint32_t flags = (load ? READ : 0) | (site->scope ? STRONG : 0) | (!load && site->scope == 1 ? OF_BLOCK : 0);
     uint64_t up = UP(s->segment, a->warp, s->tick - s->base);
     Page *page = NULL;
-    uint64_t here = ~0ull;
+    uint64_t here = ~0ull, first = UP(c->first_segment, 0, 0);
+    bool settles = site->kind == IS_ATOMIC && site->bytes == 4;
     a->memory = NULL;
+    if (whole_words(a, up, flags)) return;
     for (uint32_t rest = a->mask; rest; rest &= rest - 1) {
         a->lane = (uint32_t)__builtin_ctz(rest);
         uint64_t offset = a->at[a->lane] - c->arena, end = offset + site->bytes;
@@ -132,26 +181,43 @@ void lw_global(Access *a) {
                 here = at / PAGE_BYTES;
                 page = page_at(c, here);
             }
+            uint32_t word = (uint32_t)(at % PAGE_BYTES / 4);
+            if (settles && lw_settled(page->last[word], page->reader[word], first)) continue;
             uint32_t low = offset > at ? (uint32_t)(offset - at) : 0, high = end - at < 4 ? (uint32_t)(end - at) : 4;
             uint32_t bytes = ((1u << high) - 1) & ~((1u << low) - 1);
             a->address = c->arena + at + low;
             a->part = (uint32_t)(at + low - offset);
-            one_word(a, page, (uint32_t)(at % PAGE_BYTES / 4), up | LOW(a->lane, site->line, bytes, flags), load);
+            one_word(a, page, word, up | LOW(a->lane, site->line, bytes, flags), load);
         }
     }
     if (page) leave(page);
 }
 
+/* Segments begin anew: what the records of all launches so far say is forgotten. */
+void lw_forget_records(Check *c) {
+    for (Chunk *chunk = c->chunks; chunk; chunk = chunk->after)
+        for (uint32_t i = 0; i < CHUNK_PAGES; i++) {
+            memset(chunk->pages[i].last, 0, sizeof chunk->pages[i].last);
+            memset(chunk->pages[i].reader, 0, sizeof chunk->pages[i].reader);
+        }
+    c->next_segment = c->first_segment = 1;
+}
+
 void lw_forget_pages(Check *c) {
-    for (Page *p = c->made, *after; p; p = after) {
-        after = p->after;
-        free(p);
+    for (Chunk *chunk = c->chunks, *after; chunk; chunk = after) {
+        after = chunk->after;
+        munmap(chunk, (sizeof *chunk + HUGE - 1) & ~(size_t)(HUGE - 1));
     }
     free(c->pages);
     c->pages = NULL;
-    c->made = NULL;
+    c->chunks = c->chunk = NULL;
 }
 
 void lw_page_room(Check *c) {
     if (!c->pages) c->pages = calloc(c->arena_size / PAGE_BYTES + 1, sizeof *c->pages);
+    for (Chunk *chunk = c->chunks; chunk; chunk = chunk->after) {
+        for (uint32_t i = 0; i < chunk->used; i++) c->pages[chunk->pages[i].number] = NULL;
+        chunk->used = 0;
+    }
+    c->chunk = NULL;
 }

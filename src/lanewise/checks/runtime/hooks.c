@@ -13,9 +13,11 @@ static Side side_of(const BlockState *s, uint32_t v, const Check *c, uint32_t si
 static const Side NOBODY = {~0u, ~0u, ~0u, ~0u, ~0u, DID_WAIT};
 
 /* The lanes that leave the variable they mean. */
-static void in_range(BlockState *s, uint32_t v, uint32_t number, uint32_t mask, const uint64_t *at) {
+static void lw_range(Warp x, Worker w, uint32_t number, uint32_t mask, uint32_t active, const uint64_t *at) {
+    (void)w, (void)active;
+    BlockState *s = state_of(x);
     const Site *site = &s->check->sites[number];
-    uint32_t out = 0;
+    uint32_t out = 0, v = warp_of(x);
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(rest);
         int64_t first = (int32_t)at[lane];
@@ -51,8 +53,6 @@ static void lw_access(Warp x, Worker w, uint32_t number, uint32_t mask, uint32_t
     Check *c = s->check;
     const Site *site = &c->sites[number];
     uint32_t v = warp_of(x);
-    if (site->flags & HAS_RANGE && c->ranges) in_range(s, v, number, mask, at);
-    if (!c->races) return;
     Access a = {.s = s, .site = site, .number = number, .warp = v, .mask = mask, .active = active, .at = at,
                 .values = values, .memory = s->memory};
     if (site->flags & IS_GENERIC) {
@@ -71,6 +71,8 @@ static void lw_access(Warp x, Worker w, uint32_t number, uint32_t mask, uint32_t
         lw_global(&a);
     }
     if (!site->scope) return;
+    bool publishes = site->kind != IS_LOAD && (s->warp[v].fenced || site->flags & IS_RELEASE);
+    if (!publishes && !__atomic_load_n(&c->strong, __ATOMIC_RELAXED)) return;
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(rest);
         bool shared = site->space == IN_SHARED || at[lane] - SHARED_WINDOW_BASE < WINDOW_BYTES_EACH;
@@ -103,25 +105,26 @@ API Check *lw_check_new(uint64_t arena, uint64_t size) {
 }
 
 /* The next launch: `warps` of a block; what is looked for. Returns the table of functions. */
-API void *lw_check_begin(Check *c, const Site *sites, const uint16_t *places, uint32_t warps, uint32_t races,
-                         uint32_t ranges, uint32_t faults, uint32_t barriers) {
+API void *lw_check_begin(Check *c, const Site *sites, const uint16_t *places, const Distances *distances,
+                         uint32_t warps, uint32_t races, uint32_t bounds) {
     c->sites = sites;
     c->places = places;
     c->warps = warps;
     c->races = races;
-    c->ranges = ranges;
-    c->launch++;
     c->found_count = c->found_lost = 0;
-    c->next_segment = 0;
+    c->distances = distances;
+    if (!c->next_segment) c->next_segment = 1;
+    c->first_segment = c->next_segment;
     if (races) lw_page_room(c);
     void **hooks = c->hooks;
     hooks[HOOKS_ACCESS / 8] = (void *)lw_access;
-    hooks[HOOKS_FAULT / 8] = faults ? (void *)lw_fault : NULL;
+    hooks[HOOKS_FAULT / 8] = bounds ? (void *)lw_fault : NULL;
     hooks[HOOKS_BLOCK / 8] = (void *)lw_block;
-    hooks[HOOKS_ARRIVE / 8] = races || barriers ? (void *)lw_arrive : NULL;
-    hooks[HOOKS_RELEASE / 8] = races || barriers ? (void *)lw_release : NULL;
+    hooks[HOOKS_ARRIVE / 8] = (void *)lw_arrive;
+    hooks[HOOKS_RELEASE / 8] = (void *)lw_release;
     hooks[HOOKS_WARP_SYNC / 8] = (void *)lw_warp_sync;
     hooks[HOOKS_FENCE / 8] = (void *)lw_fence;
+    hooks[HOOKS_RANGE / 8] = (void *)lw_range;
     return c->hooks;
 }
 
@@ -136,7 +139,7 @@ API const Found *lw_check_end(Check *c, uint32_t *count, uint32_t *lost) {
         free(s->known);
         free(s->last);
         free(s->reader);
-        free(s->log);
+        free(s->list);
         free(s->acquired);
         free(s);
     }

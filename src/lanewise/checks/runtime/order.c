@@ -116,7 +116,7 @@ void lw_strong(BlockState *s, uint32_t v, uint32_t lane, const Site *site, uint6
             bool own = site->flags & IS_RELEASE;
             uint8_t scope = own ? site->scope : ws->fence_scope[lane];
             if (site->scope < scope) scope = site->scope;
-            publish(s, v, lane, o, own ? ++s->tick : ws->fence[lane], scope);
+            publish(s, v, lane, o, own ? lw_next_tick(s) : ws->fence[lane], scope);
             __atomic_store_n(&c->strong, 1, __ATOMIC_RELAXED);
         }
     }
@@ -128,7 +128,8 @@ void lw_fence(Warp x, Worker w, uint32_t active, uint32_t scope) {
     BlockState *s = state_of(x);
     uint32_t v = warp_of(x);
     WarpState *ws = &s->warp[v];
-    s->tick++;
+    lw_next_tick(s);
+    ws->fenced = true;
     for (uint32_t rest = active; rest; rest &= rest - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(rest);
         ws->fence[lane] = s->tick;

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lanewise.emulator.layout import Hooks, Launch
+from lanewise.emulator.kinds import Tag
+from lanewise.emulator.layout import Block, BlockNotes, Hooks, Launch, Warp
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.roots import root
 from lanewise.ptx.syntax import Address, Instruction, Operand
-from lanewise.records import Space
+from lanewise.records import AccessKind, Space
 
 if TYPE_CHECKING:
     from lanewise.emulator.translate import FunctionTranslator
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 # Scopes by the modifiers that name them, as FENCE gives them and checks compare them: the wider, the higher.
 SCOPES = {"cta": 1, "cluster": 2, "gl": 3, "gpu": 3, "sys": 4}
+_STRONG = ("volatile", "relaxed", "acquire", "mmio")  # loads that may tell of other threads
+_ZERO = (0,) * 32
+_WARP_SHIFT = 27  # of the warp's number in an entry of the list of reads
 
 
 def scope_of(ins: Instruction) -> int:
@@ -30,10 +34,18 @@ def prologue(t: FunctionTranslator) -> None:
         return
     out = t.out
     out.line("%told = alloca <32 x i64>, align 64")
-    out.line(f"%hooksp = getelementptr i8, ptr %launch, i64 {Launch.HOOKS}")
-    out.line("%hooks = load ptr, ptr %hooksp")
-    out.line(f"%watchp = getelementptr i8, ptr %launch, i64 {Launch.WATCH}")
-    out.line("%watch = load ptr, ptr %watchp")
+    for name, field in (("hooks", Launch.HOOKS), ("watch", Launch.WATCH)):
+        out.line(f"%{name}p = getelementptr i8, ptr %launch, i64 {field}")
+        out.line(f"%{name} = load ptr, ptr %{name}p")
+    if t.unit.events.brief_reads:
+        out.line(f"%blockp = getelementptr i8, ptr %x, i64 {Warp.BLOCK}")
+        out.line("%block = load ptr, ptr %blockp")
+        out.line(f"%notesp = getelementptr i8, ptr %block, i64 {Block.NOTES}")
+        out.line("%notes = load ptr, ptr %notesp")
+        out.line(f"%listend = getelementptr i8, ptr %notes, i64 {BlockNotes.END}")
+        out.line(f"%warpp = getelementptr i8, ptr %x, i64 {Warp.INDEX}")
+        out.line("%warpn = load i32, ptr %warpp")
+        out.line(f"%warpbits = shl i32 %warpn, {_WARP_SHIFT}")
 
 
 def access(
@@ -46,22 +58,26 @@ def access(
     mask: str | None = None,
 ) -> None:
     """A load, store or atomic that is about to be done. `address` as of its space: an offset where that is shared or
-    local memory. `mask`: the lanes that access, where they are fewer than those the instruction acts on."""
+    local memory. `mask`: the lanes that take part, if they are not those of the guard."""
     events = t.unit.events
-    if not events.accesses or space in (Space.CONST, Space.PARAM):
+    if not (events.accesses or events.ranges) or space in (Space.CONST, Space.PARAM):
         return
-    _note_range(t, ins, site, space)
+    _note_origin(t, ins, site, space)
+    if events.ranges and site.range is not None:
+        _range(t, ins, site, address)
+    if not events.accesses or space == Space.LOCAL:
+        return
     out = t.out
     watched = out.let(f"load i8, ptr {out.let(f'getelementptr i8, ptr %watch, i64 {site.index}')}")
-    tell, done = out.fresh_label("tell"), out.fresh_label("told")
+    done = out.fresh_label("told")
+    wants = out.let(f"icmp ne i8 {watched}, 0")
+    if events.brief_reads:
+        wants = _brief(t, ins, site, space, address, wants)
     mask = t.mask(ins) if mask is None else mask
     vector = t.vector(address)
     texts = [t.vector(value) for value in values] if events.values else []
-    out.line(f"br i1 {out.let(f'icmp ne i8 {watched}, 0')}, label %{tell}, label %{done}")
-    out.label(tell)
-    if address.type == "i32":
-        vector = out.let(f"zext <32 x i32> {vector} to <32 x i64>")
-    out.line(f"store <32 x i64> {vector}, ptr %told, align 64")
+    _branch(t, wants, done)
+    _tell_addresses(t, address, vector)
     for part, text in enumerate(texts):
         at = out.let(f"getelementptr <32 x {values[part].type}>, ptr %scratch, i64 {part}")
         out.line(f"store <32 x {values[part].type}> {text}, ptr {at}, align 16")
@@ -74,22 +90,106 @@ def access(
     out.label(done)
 
 
-def _note_range(t: FunctionTranslator, ins: Instruction, site: SiteInfo, space: Space) -> None:
-    """Which bytes the instruction means, where its address is built from one variable."""
-    if space not in (Space.SHARED, Space.LOCAL) or ins.has("shared::cluster"):
+def _branch(t: FunctionTranslator, condition: str, otherwise: str) -> None:
+    """Go on where the condition holds."""
+    tell = t.out.fresh_label("tell")
+    t.out.line(f"br i1 {condition}, label %{tell}, label %{otherwise}")
+    t.out.label(tell)
+
+
+def _tell_addresses(t: FunctionTranslator, address: Quantity, vector: str) -> None:
+    if address.type == "i32":
+        vector = t.out.let(f"zext <32 x i32> {vector} to <32 x i64>")
+    t.out.line(f"store <32 x i64> {vector}, ptr %told, align 64")
+
+
+def _distances(address: Quantity) -> tuple[int, ...] | None:
+    """The lanes' distances from the scalar of an address of 32 bits, where they are constants."""
+    if address.type != "i32":
+        return None
+    if address.tag == Tag.UNIFORM:
+        return _ZERO
+    if address.tag == Tag.AFFINE and not address.kind.pattern:
+        return address.kind.offsets or _ZERO
+    return None
+
+
+def _brief(t: FunctionTranslator, ins: Instruction, site: SiteInfo, space: Space, address: Quantity, wants: str) -> str:
+    """Put a plain read of shared memory by a full warp into the block's list; whether it is still to be told."""
+    distances = _distances(address)
+    plain = site.kind == AccessKind.LOAD and ins.guard is None and not ins.has(*_STRONG)
+    if space != Space.SHARED or not plain or distances is None:
+        return wants
+    out = t.out
+    site.distances = distances
+    at = out.let("load ptr, ptr %notes")
+    end = out.let("load ptr, ptr %listend")
+    room = out.let(f"icmp ne ptr {at}, {end}")
+    brief = out.let(f"and i1 {out.let(f'and i1 {room}, {wants}')}, {t.edge('full')}")
+    write, go = out.fresh_label("brief"), out.fresh_label("go")
+    out.line(f"br i1 {brief}, label %{write}, label %{go}")
+    out.label(write)
+    out.line(f"store i32 {out.let(f'or i32 %warpbits, {site.index}')}, ptr {at}")
+    out.line(f"store i32 {address.text}, ptr {out.let(f'getelementptr i8, ptr {at}, i64 4')}")
+    out.line(f"store ptr {out.let(f'getelementptr i8, ptr {at}, i64 8')}, ptr %notes")
+    out.line(f"br label %{go}")
+    out.label(go)
+    return out.let(f"and i1 {wants}, {out.let(f'xor i1 {brief}, true')}")
+
+
+def _range(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity) -> None:
+    """Ask whether the lanes are within the variable; by its two ends where the lanes' distances are constants."""
+    out = t.out
+    assert site.range is not None
+    low, high = site.range
+    limit = out.let("trunc i64 %limit to i32") if high < 0 else str(high)
+    last = out.let(f"sub i32 {limit}, {site.width_bits // 8}")  # the last start that fits
+    distances = _distances(address)
+    mask = t.mask(ins)
+    vector = t.vector(address)
+    if distances is not None:
+        near = out.let(f"add i32 {address.text}, {min(distances)}")
+        far = out.let(f"add i32 {address.text}, {max(distances)}")
+        under = out.let(f"icmp slt i32 {near}, {low}")
+        wrong = out.let(f"or i1 {under}, {out.let(f'icmp sgt i32 {far}, {last}')}")
+    else:
+        under = out.let(f"icmp slt <32 x i32> {vector}, splat (i32 {low})")
+        splat = out.let(f"insertelement <32 x i32> poison, i32 {last}, i32 0")
+        splat = out.let(f"shufflevector <32 x i32> {splat}, <32 x i32> poison, <32 x i32> zeroinitializer")
+        over = out.let(f"icmp sgt <32 x i32> {vector}, {splat}")
+        bits = out.let(f"bitcast <32 x i1> {out.let(f'or <32 x i1> {under}, {over}')} to i32")
+        wrong = out.let(f"icmp ne i32 {out.let(f'and i32 {bits}, {mask}')}, 0")
+    done = out.fresh_label("within")
+    _branch(t, wrong, done)
+    _tell_addresses(t, address, vector)
+    listener = _listener(t, Hooks.RANGE)
+    out.line(f"call void {listener}(ptr %x, ptr %w, i32 {site.index}, i32 {mask}, i32 {t.active}, ptr %told)")
+    out.line(f"br label %{done}")
+    out.label(done)
+
+
+def _note_origin(t: FunctionTranslator, ins: Instruction, site: SiteInfo, space: Space) -> None:
+    """Which variable or parameter the address is built from."""
+    if ins.has("shared::cluster"):
         return
     name = root(t.function, next(operand for operand in ins.operands if isinstance(operand, Address)))
     if name is None:
         return
-    if space == Space.LOCAL:
+    module = t.unit.program.module_of(t.function)
+    if space in (Space.GLOBAL, Space.GENERIC):
+        allocation = t.unit.program.address_of(name, module)
+        offset = next((param.offset for param in t.function.params if param.name == name), None)
+        if t.function.is_kernel and offset is not None:
+            site.pointer = ("param", offset)
+        elif allocation is not None:
+            site.pointer = ("at", allocation.base)
+    elif space == Space.LOCAL:
         frame = t.unit.frames[id(t.function)]
         size = next((v.size for v in t.function.variables if v.name == name), 0)
         if t.function.is_kernel and name in frame.offsets:  # its frame is the first
             site.range, site.root = (frame.offsets[name], frame.offsets[name] + size), name
-        return
-    start = t.unit.shared_offset(name, t.unit.program.module_of(t.function))
-    if start is not None:
-        size = t.unit.shared_size(name, t.unit.program.module_of(t.function))
+    elif (start := t.unit.shared_offset(name, module)) is not None:
+        size = t.unit.shared_size(name, module)
         site.range, site.root = (start, start + size if size else -1), name
 
 
@@ -97,12 +197,20 @@ def warp_sync(t: FunctionTranslator, members: Operand, *, orders: bool) -> None:
     """Lanes that have met by the masks they name: bar.warp.sync (`orders` memory) or an exchange."""
     if not t.unit.events.sync:
         return
-    vector = t.vector(t.operand(members, "b32"))
-    t.out.line(f"store <32 x i32> {vector}, ptr %told, align 64")
+    quantity = t.operand(members, "b32")
+    done = t.out.fresh_label("met")
+    if quantity.tag == Tag.UNIFORM and not orders:  # exactly those that are named: nothing to tell
+        _branch(t, t.out.let(f"icmp ne i32 {quantity.text}, {t.active}"), done)
+    else:
+        t.out.line(f"br label %{done}in")
+        t.out.label(f"{done}in")
+    t.out.line(f"store <32 x i32> {t.vector(quantity)}, ptr %told, align 64")
     t.out.line(
         f"call void {_listener(t, Hooks.WARP_SYNC)}(ptr %x, ptr %w, i32 {t.fault_site()}, i32 {t.active}, "
         f"i32 {int(orders)}, ptr %told)"
     )
+    t.out.line(f"br label %{done}")
+    t.out.label(done)
 
 
 def exchange(t: FunctionTranslator, ins: Instruction) -> None:
