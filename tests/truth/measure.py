@@ -66,7 +66,7 @@ def _launch(action: Any) -> dict[str, Any]:
     first = min(executed)
     accesses = []
     for address in sorted(executed):
-        text = action.sass_by_pc(address).split()
+        text = action.sass_by_pc(address).split() or ["?"]
         name = text[1 if text[0].startswith("@") else 0].partition(".")[0]
         if text[0] == "@!PT":
             continue

@@ -132,7 +132,7 @@ class _Solver:
                 if not block.cold and instruction.ptx_line is not None and instruction.flow != Flow.RECONVERGE:
                     line = (instruction.module, instruction.ptx_line)
                     places[line].add(block.index)
-                    strong[line] += weight(instruction.opcode) == STRONG
+                    strong[line] += weight(instruction.opcode) == STRONG and not instruction.spill
         for block in self.blocks:
             if self.threads[block.index] is not None:
                 continue
@@ -146,7 +146,8 @@ class _Solver:
                 says = self.lines.get(line)
                 if self.depths is not None and not moved and self.depths.get(line, 0) != depth:
                     continue
-                power = weight(instruction.opcode)
+                # A spill carries the line of whatever needs the register.
+                power = 1 if instruction.spill else weight(instruction.opcode)
                 if (
                     says is not None
                     and power > 0
@@ -325,4 +326,5 @@ def _strong_lines(block: MachineBlock) -> list[Line]:
         (i.module, i.ptx_line)
         for i in block.instructions
         if i.ptx_line is not None and i.predicate is None and weight(i.opcode) == STRONG and i.flow != Flow.CALL
+        if not i.spill
     ]

@@ -162,7 +162,7 @@ def _stages(
     for index in sorted(copies):
         loop, head = next((loop for loop in shape.loops if loop[0] >> index & 1), (0, 0))
         heads[loop] = head
-        if loop and not _belongs(loop, blocks, lines):
+        if loop and not _belongs(loop, head, blocks, lines):
             loop = 0
         for mask, members in groups:
             if mask == loop and (loop or shape.equivalent(members[-1], index)):
@@ -181,8 +181,13 @@ def _stages(
     return (*stages, *(Stage(number, False, (index,), (number,), True) for index, number in sorted(guarded.items())))
 
 
-def _belongs(loop: int, blocks: Sequence[MachineBlock], lines: frozenset[Line]) -> bool:
-    """Whether a machine loop is made of these lines, not one around them."""
+def _belongs(loop: int, head: int, blocks: Sequence[MachineBlock], lines: frozenset[Line]) -> bool:
+    """Whether a machine loop is made of these lines, not one around them: the branches back to its head tell, or where
+    they have no line, what it holds most of."""
+    back = [block.instructions[-1] for block in blocks if loop >> block.index & 1 and head in block.successors]
+    told = [(i.module, i.ptx_line) in lines for i in back if i.flow is not None and i.ptx_line is not None]
+    if told:
+        return any(told)
     inside = outside = 0
     for block in blocks:
         if loop >> block.index & 1:
