@@ -108,6 +108,8 @@ class _Solver:
             outside = [p for p in self.blocks[arrival.head].predecessors if not arrival.loop >> p & 1]
             if len(outside) == 1:
                 self.edges[outside[0], arrival.head] = arrival.threads
+        self._votes(moved=False, least=STRONG)
+        self._settle()
         self._votes(moved=False)
         self._settle()
         self._calls()
@@ -121,8 +123,8 @@ class _Solver:
         )
 
     # ------------------------------------------------------------------ what is known at once
-    def _votes(self, *, moved: bool) -> None:
-        """Blocks that nothing says anything of yet take the majority. Instructions that stand in more or fewer loops
+    def _votes(self, *, moved: bool, least: int = 1) -> None:
+        """Blocks that nothing says anything of yet take the majority, where a vote has a weight of `least` or more. Instructions that stand in more or fewer loops
         than their line (`moved`) vote only where nothing else does: the compiler took them out of a loop, or into one.
         """
         places: dict[Line, set[int]] = defaultdict(set)  # blocks that hold a line; one line may be several instructions
@@ -148,6 +150,8 @@ class _Solver:
                     continue
                 # A spill carries the line of whatever needs the register.
                 power = 1 if instruction.spill else weight(instruction.opcode)
+                if power < least:
+                    continue
                 if (
                     says is not None
                     and power > 0
@@ -233,6 +237,8 @@ class _Solver:
                 continue
             found = self._equivalent(index)
             if found is None:
+                found = self._of_a_line(index)
+            if found is None:
                 found = self._between(index)
             if found is not None:
                 changed |= self._set(index, found, None, Basis.EDGES)
@@ -242,6 +248,14 @@ class _Solver:
         """The warps of the nearest block that every lane of this one passes too, before or after it."""
         known = graph.nearest(self.shape.peers[index] & self.warps_known, index)
         return next((self.warps[other] for other in known if self.threads[other] == self.threads[index]), None)
+
+    def _of_a_line(self, index: int) -> int | None:
+        """The warps of a line of the block that as many threads ran."""
+        for instruction in self.blocks[index].instructions:
+            says = self.lines.get((instruction.module, instruction.ptx_line or 0))
+            if says is not None and says[1] == self.threads[index]:
+                return says[0]
+        return None
 
     def _between(self, index: int) -> int | None:
         """At least as many warps as the threads fill, at most as many as enter: known where the two are one."""
