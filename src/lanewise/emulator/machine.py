@@ -18,6 +18,7 @@ class CountRule(StrEnum):
     STORE = "store"
     LANES = "lanes"  # atomics that serialise lanes
     WORDS = "words"  # atomics that count a word once, like loads
+    SWAPS = "swaps"  # a loop of compare-and-swaps on global memory, one lane of each word a round
     EXCHANGE = "exchange"  # a loop of loads and compare-and-swaps, one lane of each bank a round
 
 

@@ -12,12 +12,12 @@ from lanewise.emulator.counts import Counters, SiteCounts
 from lanewise.emulator.layout import BLOCK_DIVERGENT, BLOCK_THREADS, BLOCK_WARPS, STAGE_ARRIVED, STAGE_GROUPS
 from lanewise.emulator.machine import CountRule, Recount
 from lanewise.records import Space
-from lanewise.sass import executions, reconvergence
+from lanewise.sass import executions, graph, reconvergence
 from lanewise.sass.executions import Executions, Line, LoopArrival
 from lanewise.sass.kernel import MachineAccess, MachineKernel, copies_by_line
 from lanewise.sass.unroll import Stage
 
-WARP = 32
+_LOOPS = (CountRule.EXCHANGE, CountRule.SWAPS)
 _SECTOR_LANES = 8  # lanes whose words of local memory share a sector
 
 
@@ -82,15 +82,17 @@ def _machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, 
                 arrivals.append(LoopArrival(stage.head, stage.loop, row[STAGE_ARRIVED]))
                 left.update((b.index, row[STAGE_GROUPS]) for b in kernel.blocks if stage.loop >> b.index & 1)
     sites = counts.site_counts(info, counters)
-    exchanges = {
+    rounds = {
         (kernel.suffix(s.site.module), s.site.ptx_line): s
         for s in sites
-        if s.site.recount is not None and s.site.recount.rule == CountRule.EXCHANGE
+        if s.site.recount is not None and s.site.recount.rule in _LOOPS
     }
     for access in kernel.accesses:
-        if access.line in exchanges and access.recount is not None and access.recount.rule == CountRule.EXCHANGE:
-            found = exchanges[access.line]
-            fixed[access.block] = (found.requests_on, found.threads_on)
+        if access.recount is not None and access.recount.rule in _LOOPS and access.line in rounds:
+            found = rounds[access.line]
+            around = next((mask for mask, _ in kernel.shape.loops if mask >> access.block & 1), 1 << access.block)
+            for block in graph.bits(around):
+                fixed[block] = (found.requests_on, found.threads_on)
     fixed.update(_ways_of_generics(kernel, sites))
     fixed.update(_conditional_copies(kernel, sites))
     solution = executions.solve(kernel.blocks, lines, entry, fixed, arrivals, kernel.shape, kernel.depths)
@@ -141,9 +143,16 @@ def _ways_of_generics(kernel: MachineKernel, sites: Sequence[SiteCounts]) -> dic
         for s in sites
         if s.site.generic and s.site.recount is None
     }
+    loops = {
+        (kernel.suffix(s.site.module), s.site.ptx_line): s.requests_on
+        for s in sites
+        if s.site.generic and s.site.recount is not None and s.site.recount.rule == CountRule.EXCHANGE
+    }
     result = {}
     for access in kernel.accesses:
         if access.only is None or access.line is None or (*access.line, access.only) not in ways:
+            continue
+        if access.only == Space.GLOBAL:
             continue
         ran = ways[(*access.line, access.only)]
         if access.only == Space.LOCAL:
@@ -152,6 +161,10 @@ def _ways_of_generics(kernel: MachineKernel, sites: Sequence[SiteCounts]) -> dic
             ahead = [p for p in kernel.blocks[access.block].predecessors if p != access.block]
             if len(ahead) == 1 and kernel.blocks[ahead[0]].successors == (access.block,):
                 result[ahead[0]] = ran
+            rounds = loops.get(access.line, 0)
+            for behind in kernel.blocks[access.block].successors:  # each round's lanes leave by themselves
+                if kernel.blocks[behind].predecessors == (access.block,) and rounds:
+                    result[behind] = (rounds, ran[1])
     return result
 
 
@@ -186,7 +199,9 @@ def _accesses(
             found = [counted for counted in found if counted.threads_on > 0] or found[:1]
         own = staged.get((access.line, access.copy))
         for counted in found:
-            if own is not None:
+            if access.only is not None:
+                yield _cost(access, run, counted, _WHOLE)
+            elif own is not None:
                 yield _cost(access, run, replace(own, patterns=counted.patterns, stride=counted.stride), _WHOLE)
             else:
                 yield _cost(access, run, counted, shares[access.instruction.offset])

@@ -124,8 +124,9 @@ class _Solver:
 
     # ------------------------------------------------------------------ what is known at once
     def _votes(self, *, moved: bool, least: int = 1) -> None:
-        """Blocks that nothing says anything of yet take the majority, where a vote has a weight of `least` or more. Instructions that stand in more or fewer loops
-        than their line (`moved`) vote only where nothing else does: the compiler took them out of a loop, or into one.
+        """Blocks that nothing says anything of yet take the majority, of votes with a weight of `least` or more.
+        Instructions that stand in more or fewer loops than their line (`moved`) vote only where nothing else does: the
+        compiler took them out of a loop, or into one.
         """
         places: dict[Line, set[int]] = defaultdict(set)  # blocks that hold a line; one line may be several instructions
         strong: Counter[Line] = Counter()

@@ -105,12 +105,13 @@ def join(
         for instruction in _instructions(function)
     }
     accesses = []
+    composed = _composed_atomics(section)
     for block in blocks:
         for instruction in block.instructions:
             found = instruction.memory
             if found is None or found[0] == Space.CONST or never_runs(instruction):
                 continue
-            joined = _access(instruction, block.index, known)
+            joined = _access(instruction, block.index, known, composed)
             source = sources.get((instruction.module, instruction.ptx_line or 0))
             accesses.append(replace(joined, source=source))
     shape = graph.Shape.of(blocks)
@@ -173,7 +174,12 @@ def _bulk_access(instruction: Instruction) -> PtxAccess | None:
     return PtxAccess(source, AccessKind.LOAD, bulk.WIDTH_BITS)
 
 
-def _access(instruction: SassInstruction, block: int, known: Mapping[Line, tuple[int, PtxAccess]]) -> MachineAccess:
+def _access(
+    instruction: SassInstruction,
+    block: int,
+    known: Mapping[Line, tuple[int, PtxAccess]],
+    composed: Mapping[Line, frozenset[str]],
+) -> MachineAccess:
     if instruction.spill or instruction.ptx_line is None:
         return MachineAccess(instruction, block, None, None)
     line = (instruction.module, instruction.ptx_line)
@@ -182,9 +188,8 @@ def _access(instruction: SassInstruction, block: int, known: Mapping[Line, tuple
     if ptx is None or memory is None:
         return MachineAccess(instruction, block, line, None)
     space, kind = memory
-    swaps = ".CAST" in instruction.opcode
-    if ptx.space == Space.GENERIC and ptx.kind == AccessKind.ATOMIC and (kind != AccessKind.ATOMIC or swaps):
-        return _way_of_generic(instruction, block, line, module, ptx)
+    if ptx.space == Space.GENERIC and ptx.kind == AccessKind.ATOMIC and line in composed:
+        return _part_of_generic(instruction, block, line, module, ptx, composed[line])
     rule = _rule(instruction, ptx)
     agrees = Space.GENERIC in (space, ptx.space) or space == ptx.space
     if not agrees or (kind != ptx.kind and rule != CountRule.EXCHANGE):
@@ -225,13 +230,32 @@ def _charged(access: MachineAccess, module: int) -> Recount | None:
     return None if rule == CountRule.EXCHANGE else Recount(module, access.line[1], i.width_bits, rule)
 
 
-def _way_of_generic(instruction: SassInstruction, block: int, line: Line, module: int, ptx: PtxAccess) -> MachineAccess:
-    """Generic atomics that the machine has on global memory only: a loop of LDS and ATOMS.CAST for shared lanes, a load
-    and a store for local ones."""
+def _composed_atomics(section: SassFunction) -> dict[Line, frozenset[str]]:
+    """By line that holds a generic access and something else, the names of its memory instructions: an atomic that the
+    machine does not have in one piece."""
+    names: dict[Line, set[str]] = defaultdict(set)
+    for instruction in section.instructions:
+        if instruction.memory is not None and instruction.ptx_line is not None and not instruction.spill:
+            names[instruction.module, instruction.ptx_line].add(instruction.name)
+    return {line: frozenset(found) for line, found in names.items() if "ATOM" in found and "LD" in found}
+
+
+def _part_of_generic(
+    instruction: SassInstruction, block: int, line: Line, module: int, ptx: PtxAccess, names: frozenset[str]
+) -> MachineAccess:
+    """Part of a generic atomic. With a store among the parts there is a way for each space: ATOM for global lanes, a
+    loop of LDS and ATOMS.CAST for shared ones, a load and a store for local ones. Without, a load and a loop of
+    ATOM.CAS change the word that holds a narrow element."""
     if instruction.name in ("LDS", "ATOMS"):
         recount = Recount(module, line[1], ptx.width_bits, CountRule.EXCHANGE)
         return MachineAccess(instruction, block, line, ptx, recount, only=Space.SHARED)
-    return MachineAccess(instruction, block, line, ptx, only=Space.LOCAL)
+    if "ST" in names:
+        return MachineAccess(
+            instruction, block, line, ptx, only=Space.GLOBAL if instruction.name == "ATOM" else Space.LOCAL
+        )
+    rule = CountRule.SWAPS if instruction.name == "ATOM" else CountRule.LOAD
+    recount = Recount(module, line[1], instruction.width_bits, rule)
+    return MachineAccess(instruction, block, line, ptx, recount, only=Space.GLOBAL)
 
 
 def _rule(instruction: SassInstruction, ptx: PtxAccess) -> CountRule:

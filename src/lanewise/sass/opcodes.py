@@ -5,6 +5,7 @@ Source: the instruction set reference of the CUDA Binary Utilities (NVIDIA), sec
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 
 from lanewise.records import AccessKind, Space
@@ -82,6 +83,7 @@ _FLOW: dict[str, Flow] = {
 }
 
 _WIDTHS = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128, "256": 256, "F64": 64, "U64": 64, "S64": 64}
+_PACKED = re.compile(r"B?F(16|32)x([248])")  # F16x2, F32x4, BF16x8
 _BARRIERS = frozenset(("BAR", "UCGABAR", "B2R", "WARPSYNC", "SYNCS"))
 _SHUFFLES = frozenset(("SHFL", "VOTE", "MATCH", "REDUX"))
 
@@ -107,7 +109,12 @@ def width_bits(opcode: str) -> int:
         return 128  # each lane names a row of 16 bytes
     if _MEMORY[name][0] == Space.TEXTURE:
         return 128  # four channels, or as many of them as are used
-    return next((_WIDTHS[modifier] for modifier in modifiers if modifier in _WIDTHS), 32)
+    for modifier in modifiers:
+        if modifier in _WIDTHS:
+            return _WIDTHS[modifier]
+        if (packed := _PACKED.fullmatch(modifier)) is not None:
+            return int(packed[1]) * int(packed[2])
+    return 32
 
 
 def flow(opcode: str) -> Flow | None:

@@ -8,6 +8,7 @@ from lanewise.emulator import quantity as q
 from lanewise.emulator.kinds import Tag
 from lanewise.emulator.layout import (
     BLOCK_COUNTERS,
+    LOCAL_WINDOW,
     SHARED_WINDOW,
     SITE_ON,
     SITE_REQUESTS_ON,
@@ -37,8 +38,10 @@ def recount(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Qu
     if not site.generic:
         t.trips.note(ins, site, address)
     for wanted in t.unit.recounts.get((site.module, ins.line), ()):
-        if site.generic:
+        if site.generic and wanted.rule == CountRule.EXCHANGE:
             _exchange_in_window(t, ins, site, address, wanted)
+        elif site.generic:
+            _outside_windows(t, ins, site, address, wanted)
         elif site.space in (Space.GLOBAL, Space.SHARED, Space.LOCAL):
             _recount(t, ins, site, address, wanted)
 
@@ -58,6 +61,28 @@ def _exchange_in_window(
     out.line(
         f"call void @lw_count_exchange(ptr {counters}, <32 x i32> {narrow}, i32 {mask}, i32 {site.width_bits // 8})"
     )
+
+
+def _outside_windows(
+    t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity, wanted: Recount
+) -> None:
+    """A generic atomic on lanes of global memory: words of 32 bits that hold what it changes."""
+    extra = t.unit.add_recount(site, wanted)
+    counters, _ = t.site_pointers(extra)
+    out = t.out
+    bytes_ = wanted.width_bits // 8
+    vector = t.vector(address)
+    mask = t.mask(ins)
+    for window in (SHARED_WINDOW, LOCAL_WINDOW):
+        offsets = out.let(f"sub <32 x i64> {vector}, splat (i64 {window})")
+        outside = out.let(f"icmp uge <32 x i64> {offsets}, splat (i64 {WINDOW_BYTES})")
+        mask = out.let(f"and i32 {out.let(f'bitcast <32 x i1> {outside} to i32')}, {mask}")
+    aligned = out.let(f"and <32 x i64> {vector}, splat (i64 {-bytes_})")
+    if wanted.rule == CountRule.SWAPS:
+        out.define("lw_count_swaps", _SWAPS)
+        out.line(f"call void @lw_count_swaps(ptr {counters}, <32 x i64> {aligned}, i32 {mask})")
+    else:
+        out.line(charges.call(out, Space.GLOBAL, wanted.rule, counters, aligned, mask, bytes_))
 
 
 def _recount(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity, wanted: Recount) -> None:
@@ -126,6 +151,71 @@ def _by_closed_form(
     out.line(f"br label %{done}")
     out.label(done)
     return True
+
+
+# A loop of compare-and-swaps on words of global memory: each round goes for all lanes that wait, and the lowest lane of
+# each word is done. Counts sectors and their ideal, the rounds, the lanes of all.
+_SWAPS = f"""
+define internal void @lw_count_swaps(ptr %c, <32 x i64> %a, i32 %m) noinline nounwind {{
+entry:
+  %box = alloca <32 x i64>, align 64
+  store <32 x i64> %a, ptr %box, align 64
+  %some = icmp ne i32 %m, 0
+  br i1 %some, label %round, label %out
+round:
+  %left = phi i32 [ %m, %entry ], [ %losers, %next ]
+  %s = call i32 @lw_sectors(<32 x i64> %a, i32 %left, i32 4)
+  %s64 = zext i32 %s to i64
+  %on = call i32 @llvm.ctpop.i32(i32 %left)
+  %on64 = zext i32 %on to i64
+  %up = add i64 %on64, 7
+  %full = lshr i64 %up, 3
+  %fewer = icmp ult i64 %full, %s64
+  %least = select i1 %fewer, i64 %full, i64 %s64
+  %os = load i64, ptr %c
+  %ns = add i64 %os, %s64
+  store i64 %ns, ptr %c
+  %ci = getelementptr i64, ptr %c, i64 {SITE_SECTORS_IDEAL}
+  %oi = load i64, ptr %ci
+  %ni = add i64 %oi, %least
+  store i64 %ni, ptr %ci
+  %cr = getelementptr i64, ptr %c, i64 {SITE_REQUESTS_ON}
+  %or = load i64, ptr %cr
+  %nr = add i64 %or, 1
+  store i64 %nr, ptr %cr
+  %co = getelementptr i64, ptr %c, i64 {SITE_ON}
+  %oo = load i64, ptr %co
+  %no = add i64 %oo, %on64
+  store i64 %no, ptr %co
+  br label %lane
+lane:
+  %rest = phi i32 [ %left, %round ], [ %rest2, %lane ]
+  %lost = phi i32 [ 0, %round ], [ %lost2, %lane ]
+  %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
+  %ap = getelementptr i64, ptr %box, i32 %i
+  %word = load i64, ptr %ap
+  %w1 = insertelement <32 x i64> poison, i64 %word, i32 0
+  %wv = shufflevector <32 x i64> %w1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %same = icmp eq <32 x i64> %a, %wv
+  %samem = bitcast <32 x i1> %same to i32
+  %mine = and i32 %samem, %rest
+  %one = shl i32 1, %i
+  %others = xor i32 %mine, %one
+  %lost2 = or i32 %lost, %others
+  %keep = xor i32 %mine, -1
+  %rest2 = and i32 %rest, %keep
+  %last = icmp eq i32 %rest2, 0
+  br i1 %last, label %next, label %lane
+next:
+  %losers = or i32 %lost2, 0
+  %done = icmp eq i32 %losers, 0
+  br i1 %done, label %out, label %round
+out:
+  ret void
+}}
+declare i32 @llvm.ctpop.i32(i32)
+declare i32 @llvm.cttz.i32(i32, i1)
+"""
 
 
 # A loop of loads and compare-and-swaps (`hardware.banks.compare_and_swap`): each round loads for the lanes that wait,
