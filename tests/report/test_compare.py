@@ -141,7 +141,7 @@ def test_what_differs_names_the_departures(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "p.csv").write_text(raw_page(rows))
     assert main(["compare", str(tmp_path / "out.json"), str(tmp_path / "p.csv")]) == 0
     out = capsys.readouterr().out
-    assert re.search(r" inst_executed +100 +80 +1\.25 +M1, M6, M7, M8, D25\n", out)
+    assert re.search(r" inst_executed +100 +80 +1\.25 +M1, M6, M7, M8, M9, M10, D25\n", out)
     assert re.search(r" thread_inst_executed +3,200 +3,200 +1\n", out)
     assert "1 launch: 1 of 2 values equal." in out
     assert "Not in the profile: 1 launch, the first other  <<<4, 32>>>." in out

@@ -1,145 +1,107 @@
 """What machine instructions were counted to do, against what an H200 counted for the same programs.
 
-`tests/truth/effects.cu` is 50 kernels, `one_warp.cu` 131 launches of one warp. All of the second and a quick part of
-the first run here; LANEWISE_FULL_TRUTH=1 (`make truth`) runs everything and prints the table of agreement.
+`tests/truth/effects.cu` is 50 kernels, `one_warp.cu` 131 launches of one warp, `accesses.cu` accesses of every width,
+mask and atomic, `control.cu` loops, branches and calls, `ordinary.cu` 32 kernels of many fields, `matrices.cu` 141
+launches of ldmatrix, stmatrix and wmma. All of single warps and matrices and a quick part of the others run here;
+LANEWISE_FULL_TRUTH=1 (`make truth`) runs everything and prints the tables.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections import Counter
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
+from agreement import compare, launches, truth
 
-from lanewise.records import Access, LaunchRecord, Space
-from lanewise.request import RunRequest
-from lanewise.session import run_program
+from lanewise.records import LaunchRecord
 
-TRUTH = Path(__file__).parents[1] / "truth"
-FLAGS = ("-O3", "-lineinfo", "-std=c++17")
 FULL = os.environ.get("LANEWISE_FULL_TRUTH") == "1"
-CLASSES = {"g": "global", "s": "shared", "l": "local"}
-QUICK = (
-    "vector_add_ragged", "copy_float4", "copy_stride_8", "gemm_tiled_16", "transpose_shared", "bank_stride_4",
-    "bank_float4", "reduce_conflict", "reduce_shuffle", "histogram_shared", "branch_lane", "loop_divergent",
-    "local_array", "layernorm",
-)  # fmt: skip
+QUICK = {
+    "effects": (
+        "vector_add_ragged", "copy_float4", "copy_stride_8", "gemm_tiled_16", "transpose_shared", "bank_stride_4",
+        "bank_float4", "reduce_conflict", "reduce_shuffle", "histogram_shared", "branch_lane", "loop_divergent",
+        "local_array", "layernorm",
+    ),
+    "one_warp": (),
+    "matrices": (),
+    "accesses": (
+        "load_masked<double>:3,1", "store_masked<uchar4>", "gather_masked<Triple>", "cached", "misaligned_rows",
+        "shared_load<double>:mixed,odd", "shared_load<int4>:one,odd", "shared_load<int4>:pairs,without_0",
+        "shared_store<float4>:mixed,low_bytes", "atomics_global:mixed,odd", "atomics_halves:pairs,all",
+        "atomics_shared_integer:mixed,odd", "atomics_shared_wide:mixed,all", "shared_add_half2:pairs,all",
+        "shared_max_s64:mixed,all", "local_array<double,11>", "spills<24>:ragged",
+    ),
+    "control": (
+        "small_branches", "select_pointer", "guarded_shared", "indirect_loop:22", "unrolled_by<3>:7", "lane_trips:19",
+        "break_when:19", "continue_when:22", "calls:5", "search", "dense_switch", "pointers", "compact",
+        "dynamic_shared", "no_memory",
+    ),
+    "ordinary": (
+        "spmv_csr", "conv2d", "bitonic_sort", "fft_256", "gray", "copy_records", "kmeans_assign", "levenshtein",
+        "gemm_double", "random_walk",
+    ),
+}  # fmt: skip
+
+# Kernels with values that are not equal, why (docs/machine-code.md), and how many at the most in all their cases.
+DEPARTURES = {
+    "shared_min_u64": ("M9", 92),
+    "shared_max_s64": ("M9", 39),
+    "atomics_shared_wide": ("M9", 48),
+    "recursive": ("M10", 38),
+    "pointers": ("M10", 9),
+}
+EXECUTED = {"ordinary": (6, 1), "control": (16, 6), "accesses": (30, 25)}  # launches that differ, and by over 2 %
+PROGRAMS = tuple(QUICK)
 
 
-@dataclass
-class Agreement:
-    """Values compared and equal, by class of memory and name."""
-
-    compared: Counter[tuple[str, str]] = field(default_factory=Counter)
-    equal: Counter[tuple[str, str]] = field(default_factory=Counter)
-    misses: list[str] = field(default_factory=list)
-
-    def add(self, where: str, memory: str, name: str, ours: int, theirs: int) -> None:
-        self.compared[memory, name] += 1
-        self.equal[memory, name] += ours == theirs
-        if ours != theirs:
-            self.misses.append(f"{where} {name}: {ours}, on the card {theirs}")
-
-    def table(self) -> str:
-        rows = [f"{'':>8} {'value':<16} {'equal':>6} {'of':>6}"]
-        rows += [f"{m:>8} {n:<16} {self.equal[m, n]:6} {count:6}" for (m, n), count in self.compared.items()]
-        return "\n".join(rows + self.misses[:20])
+@pytest.fixture(scope="module", params=PROGRAMS)
+def ran(request: pytest.FixtureRequest) -> tuple[str, dict[str, LaunchRecord]]:
+    program: str = request.param
+    return program, launches(program, () if FULL else QUICK[program])
 
 
-def cases(name: str) -> dict[str, dict]:
-    return json.loads((TRUTH / f"h200_{name}_machine.json").read_text())["cases"]
+def test_memory_instructions(ran: tuple[str, dict[str, LaunchRecord]]) -> None:
+    program, found = ran
+    agreement = compare(program, found)
+    print(f"\n{program}\n{agreement.table()}")
+    if program == "one_warp":
+        assert sum(agreement.compared.values()) == 11132
+    if program == "matrices":
+        assert agreement.compared["shared", "wavefronts"] == 4379
+        rows = [a for launch in found.values() for a in launch.accesses if (a.sass or "").startswith(("LDSM", "STSM"))]
+        assert sum(a.wavefronts != a.wavefronts_ideal for a in rows) > 40
+    assert sum(agreement.compared.values()) > 300
+    left: dict[str, int] = {}
+    for case, misses in agreement.misses.items():
+        name = case.partition(":")[0]
+        left[name] = left.get(name, 0) + len(misses)
+    assert {name: count for name, count in left.items() if count > DEPARTURES.get(name, ("", 0))[1]} == {}, (
+        agreement.table()
+    )
 
 
-def launches(name: str, only: tuple[str, ...] = ()) -> dict[str, LaunchRecord]:
-    """The launches of a program of `tests/truth`, by case."""
-    result = run_program(RunRequest(inputs=(TRUTH / f"{name}.cu",), flags=FLAGS, arguments=only))
-    assert result.exit_code == 0, result.findings
-    known = [case for case in cases(name) if not only or case in only]
-    assert len(result.launches) == len(known)
-    return dict(zip(known, result.launches, strict=True))
-
-
-def compare(name: str, found: dict[str, LaunchRecord]) -> Agreement:
-    """Every value of every memory instruction."""
-    agreement = Agreement()
+def test_executed_instructions(ran: tuple[str, dict[str, LaunchRecord]]) -> None:
+    program, found = ran
+    card = truth(program)
+    differ = far = 0
     for case, launch in found.items():
-        truth = cases(name)[case]
-        ours: dict[int, list[Access]] = {}
-        for access in launch.accesses:
-            if access.sass_offset is not None:
-                ours.setdefault(access.sass_offset, []).append(access)
-        for offset, kind, _, warps, threads, *costs in truth["accesses"]:
-            memory = "atomic" if kind.endswith("a") else CLASSES[kind]
-            mine = ours.get(offset, [])
-            where = f"{case} {offset:#x} {mine[0].sass if mine else ''}"
-            agreement.add(where, memory, "executions", max((a.requests for a in mine), default=0), warps)
-            agreement.add(where, memory, "threads", max((a.threads for a in mine), default=0), threads)
-            names = ("wavefronts", "wavefronts_ideal") if kind[0] == "s" else ("sectors", "sectors_ideal")
-            space = Space(CLASSES[kind[0]])
-            for value, theirs in zip(names, costs, strict=False):
-                total = sum(getattr(a, value) or 0 for a in mine if a.space == space)
-                agreement.add(where, memory, value, total, theirs)
-    return agreement
+        ours = (launch.instructions, launch.thread_instructions)
+        theirs = (card[case]["instructions"], card[case]["thread_instructions"])
+        differ += ours != theirs
+        far += any(abs((a or 0) - b) > 0.02 * b for a, b in zip(ours, theirs, strict=True))
+    most = EXECUTED.get(program, (0, 0))
+    print(f"\n{program}: instructions of {differ} of {len(found)} launches differ, of {far} by more than 2 %")
+    assert differ <= most[0]
+    assert far <= most[1]
 
 
-@pytest.fixture(scope="module")
-def effects() -> dict[str, LaunchRecord]:
-    return launches("effects", () if FULL else QUICK)
-
-
-@pytest.fixture(scope="module")
-def one_warp() -> dict[str, LaunchRecord]:
-    return launches("one_warp")
-
-
-def test_memory_instructions_of_effects(effects: dict[str, LaunchRecord]) -> None:
-    agreement = compare("effects", effects)
-    print("\n" + agreement.table())
-    assert agreement.compared["global", "sectors"] >= (463 if FULL else 30)
-    assert agreement.equal == agreement.compared, agreement.table()
-
-
-def test_memory_instructions_of_single_warps(one_warp: dict[str, LaunchRecord]) -> None:
-    agreement = compare("one_warp", one_warp)
-    print("\n" + agreement.table())
-    assert sum(agreement.compared.values()) == 11132
-    assert agreement.equal == agreement.compared, agreement.table()
-
-
-@pytest.fixture(scope="module")
-def matrices() -> dict[str, LaunchRecord]:
-    return launches("matrices")
-
-
-def test_rows_of_matrices(matrices: dict[str, LaunchRecord]) -> None:
-    """ldmatrix and stmatrix of one, two and four matrices with conflicts and without, wmma from all spaces, products
-    of tiles through both."""
-    agreement = compare("matrices", matrices)
-    print("\n" + agreement.table())
-    assert agreement.compared["shared", "wavefronts"] == 4379
-    assert agreement.equal == agreement.compared, agreement.table()
-    rows = [
-        a for launch in matrices.values() for a in launch.accesses if a.sass and a.sass.startswith(("LDSM", "STSM"))
-    ]
-    assert sum(a.wavefronts != a.wavefronts_ideal for a in rows) > 40
-
-
-def test_executed_instructions(
-    effects: dict[str, LaunchRecord], one_warp: dict[str, LaunchRecord], matrices: dict[str, LaunchRecord]
-) -> None:
-    for name, found in (("effects", effects), ("one_warp", one_warp), ("matrices", matrices)):
-        truth = cases(name)
-        ours = {case: (launch.instructions, launch.thread_instructions) for case, launch in found.items()}
-        assert ours == {case: (truth[case]["instructions"], truth[case]["thread_instructions"]) for case in found}
-
-
-def test_registers_and_occupancy(effects: dict[str, LaunchRecord]) -> None:
-    for case, launch in effects.items():
-        truth = cases("effects")[case]
+def test_registers_and_occupancy(ran: tuple[str, dict[str, LaunchRecord]]) -> None:
+    program, found = ran
+    card = truth(program)
+    for case, launch in found.items():
+        if "registers" not in card[case]:
+            continue
         assert launch.resources is not None
         assert launch.occupancy is not None
-        assert max(16, launch.resources.registers) == truth["registers"], case  # the profiler says 16 for fewer
-        assert 100 * launch.occupancy.fraction == pytest.approx(truth["occupancy"], abs=0.01), case
+        assert max(16, launch.resources.registers) == card[case]["registers"], case  # the profiler says 16 for fewer
+        assert 100 * launch.occupancy.fraction == pytest.approx(card[case]["occupancy"], abs=0.01), case

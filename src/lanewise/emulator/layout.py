@@ -341,7 +341,7 @@ def staged_counters(space: Space) -> tuple[int, int]:
 
 
 # Counters of one basic block, i64 each.
-BLOCK_WARPS, BLOCK_THREADS, BLOCK_DIVERGENT = range(3)
+BLOCK_WARPS, BLOCK_THREADS, BLOCK_DIVERGENT, BLOCK_OCTETS = range(4)
 BLOCK_COUNTERS = 4
 
 # A stage of an unrolled loop (`machine.TripStage`) is counted in the place of a block: its executions as of a block,

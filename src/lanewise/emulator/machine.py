@@ -60,9 +60,10 @@ class CountingPlan:
     recounts: tuple[Recount, ...] = ()
     trips: tuple[TripPlan, ...] = ()
     trace: bool = False  # tell the lines of global and local memory that are accessed (`emulator.trace`)
+    octets: bool = False  # count in each block groups of eight lanes that any lane is of: sectors of what is spilled
 
     def __bool__(self) -> bool:
-        return bool(self.recounts or self.trips or self.trace)
+        return bool(self.recounts or self.trips or self.trace or self.octets)
 
 
 NOTHING = CountingPlan()

@@ -9,7 +9,7 @@ from lanewise.emulator.flow import BasicBlock
 from lanewise.emulator.forms import form
 from lanewise.emulator.ir import Value
 from lanewise.emulator.kinds import UNIFORM, VARYING, Tag
-from lanewise.emulator.layout import BLOCK_COUNTERS, SITE_COUNTERS, Fault, Launch, Warp, Worker
+from lanewise.emulator.layout import BLOCK_COUNTERS, BLOCK_OCTETS, SITE_COUNTERS, Fault, Launch, Warp, Worker
 from lanewise.emulator.lowering import events, resolve, shared
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.unit import STACK_MARGIN, SiteInfo
@@ -90,6 +90,17 @@ class FunctionTranslator(BranchTranslator):
         out.line(f"call void @lw_fault(ptr %x, ptr %w, i32 {site}, i32 {Fault.STACK}, i32 %mask, i32 0)")
         out.line("unreachable")
 
+    def _count_octets(self, counter: int) -> None:
+        out = self.out
+        some = self.active
+        for step in (4, 2, 1):
+            some = out.let(f"or i32 {some}, {out.let(f'lshr i32 {some}, {step}')}")
+        out.declare("declare i32 @llvm.ctpop.i32(i32)")
+        octets = out.let(f"call i32 @llvm.ctpop.i32(i32 {out.let(f'and i32 {some}, 16843009')})")
+        place = out.let(f"getelementptr i64, ptr %cnt, i64 {counter + BLOCK_OCTETS}")
+        sum_ = out.let(f"add i64 {out.let(f'load i64, ptr {place}')}, {out.let(f'zext i32 {octets} to i64')}")
+        out.line(f"store i64 {sum_}, ptr {place}")
+
     def _block(self, block: BasicBlock) -> None:
         out = self.out
         self.block = block
@@ -106,6 +117,8 @@ class FunctionTranslator(BranchTranslator):
         lanes = self.edge("count64")
         pair = out.let(f"insertelement <2 x i64> <i64 1, i64 0>, i64 {lanes}, i32 1")
         out.line(f"store <2 x i64> {out.let(f'add <2 x i64> {old}, {pair}')}, ptr {pointer}, align 16")
+        if self.unit.plan.octets:
+            self._count_octets(counter)
         if any(target == block.index for _, target in self.analysis.graph.back_edges):
             self.burn_fuel()
         if block.index in self.analysis.yields:

@@ -23,12 +23,12 @@ from lanewise.report.source_page import ProfiledInstruction, opcode
 DEPARTURES: dict[str, tuple[str, ...]] = {
     "registers": ("D25",),
     "static_shared_bytes": ("D25",),
-    "instructions": ("M1", "M6", "M7", "M8", "D25"),
-    "thread_instructions": ("M1", "M6", "M8", "D25"),
-    "sectors": ("M2", "M5", "M8", "D25"),
-    "sectors_ideal": ("M8", "D25"),
-    "wavefronts": ("M2", "M8", "D25"),
-    "wavefronts_ideal": ("M2", "M8", "D25"),
+    "instructions": ("M1", "M6", "M7", "M8", "M9", "M10", "D25"),
+    "thread_instructions": ("M1", "M6", "M8", "M9", "D25"),
+    "sectors": ("M2", "M5", "M8", "M10", "D25"),
+    "sectors_ideal": ("M2", "M8", "M10", "D25"),
+    "wavefronts": ("M2", "M8", "M9", "M10", "D25"),
+    "wavefronts_ideal": ("M2", "M8", "M9", "M10", "D25"),
     "active_blocks": ("D25",),
     "active_warps": ("D25",),
 }
@@ -150,7 +150,7 @@ def _instruction_rows(accesses: Sequence[Access], instruction: ProfiledInstructi
             if theirs is None or None in values or not _counts_for(metric, remark, accesses[0].space):
                 continue
             ours = sum(values) if metric.startswith("memory_") else max(values)
-            departures = DEPARTURES.get(field, ("M1", "M4", "M6", "M7", "M8", "D25"))
+            departures = DEPARTURES.get(field, ("M1", "M4", "M6", "M7", "M8", "M9", "M10", "D25"))
             yield Row(metric, ours, theirs, () if ours == theirs else (*departures, "M3"))
 
 

@@ -9,10 +9,18 @@ from fractions import Fraction
 from lanewise.emulator import counts
 from lanewise.emulator.compile import KernelInfo
 from lanewise.emulator.counts import Counters, SiteCounts
-from lanewise.emulator.layout import BLOCK_DIVERGENT, BLOCK_THREADS, BLOCK_WARPS, STAGE_ARRIVED, STAGE_GROUPS
+from lanewise.emulator.layout import (
+    BLOCK_DIVERGENT,
+    BLOCK_OCTETS,
+    BLOCK_THREADS,
+    BLOCK_WARPS,
+    STAGE_ARRIVED,
+    STAGE_GROUPS,
+)
 from lanewise.emulator.machine import CountRule, Recount
 from lanewise.records import Space
 from lanewise.sass import executions, graph, reconvergence
+from lanewise.sass.blocks import MachineBlock
 from lanewise.sass.executions import Executions, Line, LoopArrival
 from lanewise.sass.kernel import MachineAccess, MachineKernel, copies_by_line
 from lanewise.sass.unroll import Stage
@@ -66,6 +74,11 @@ def _machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, 
         for block, row in zip(info.blocks, table, strict=True)
         for line in block.ptx_lines
     }
+    octets = {
+        (kernel.suffix(block.module), line): int(row[BLOCK_OCTETS])
+        for block, row in zip(info.blocks, table, strict=True)
+        for line in block.ptx_lines
+    }
     runs: dict[int, list[tuple[Stage, int]]] = {}  # of each unrolled loop: stages and the threads that ran them
     fixed: dict[int, tuple[int, int]] = {}
     rows = dict(info.trip_rows)
@@ -108,7 +121,7 @@ def _machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, 
         sum(size * e.warps for size, e in ran) + sum(n - solved[index].warps for index, n in groups.items()),
         sum(size * e.threads for size, e in ran),
         solved,
-        tuple(_accesses(kernel, solved, lines, runs, sites)),
+        tuple(_accesses(kernel, solved, lines, octets, runs, sites)),
     )
 
 
@@ -172,6 +185,7 @@ def _accesses(
     kernel: MachineKernel,
     solved: Sequence[Executions],
     lines: Mapping[Line, tuple[int, int]],
+    octets: Mapping[Line, int],
     runs: Mapping[int, list[tuple[Stage, int]]],
     sites: Sequence[SiteCounts],
 ) -> Iterable[AccessCost]:
@@ -189,8 +203,8 @@ def _accesses(
     for access in kernel.accesses:
         run = solved[access.block]
         if access.ptx is None or access.line is None:
-            if access.instruction.memory is not None and access.instruction.memory[0] == Space.LOCAL:
-                yield _spill(access, run)
+            if access.is_spill:
+                yield _spill(access, run, _octets(kernel.blocks[access.block], run, lines, octets))
             continue
         found = by_key.get((access.line, access.recount), ())
         if access.only is not None:
@@ -295,11 +309,26 @@ def _cost(access: MachineAccess, run: Executions, counted: SiteCounts, share: tu
     )  # fmt: skip
 
 
-def _spill(access: MachineAccess, run: Executions) -> AccessCost:
+def _octets(
+    block: MachineBlock, run: Executions, lines: Mapping[Line, tuple[int, int]], octets: Mapping[Line, int]
+) -> int:
+    """Groups of eight lanes in which a block's lanes were: those of a line that ran as often, or in proportion to the
+    line; where there is none, as if the idle lanes were the last of one warp."""
+    ran = [(i.module, i.ptx_line) for i in block.instructions if i.ptx_line is not None]
+    for line in ran:
+        if lines.get(line) == (run.warps, run.threads):
+            return octets[line]
+    for line in ran:
+        warps, threads = lines.get(line, (0, 0))
+        if threads and warps * run.threads == threads * run.warps:
+            return octets[line] * run.threads // threads
+    return -(-run.threads // _SECTOR_LANES)
+
+
+def _spill(access: MachineAccess, run: Executions, octets: int) -> AccessCost:
     """Every active lane moves its words: eight lanes a sector of each word."""
     words = max(1, access.instruction.width_bits // 32)
-    # Where the idle lanes are is not known: as if they were the last of one warp.
-    sectors = words * -(-run.threads // _SECTOR_LANES)
+    sectors = words * octets
     return AccessCost(
         access, None, Space.LOCAL, run.warps, run.threads, run.threads, sectors,
         min(sectors, -(-run.threads * words * 4 // 32)), None, None,

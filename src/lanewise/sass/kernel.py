@@ -58,6 +58,11 @@ class MachineAccess:
     only: Space | None = None  # the one of a generic atomic's ways that this instruction is part of
 
     @property
+    def is_spill(self) -> bool:
+        """Local memory that PTX does not know: spilled registers, and those that a function saves for its caller."""
+        return self.ptx is None and self.instruction.memory is not None and self.instruction.memory[0] == Space.LOCAL
+
+    @property
     def record(self) -> MachineInstruction:
         i = self.instruction
         return MachineInstruction(i.offset, i.opcode, i.width_bits, i.predicate, self.block)
@@ -105,13 +110,13 @@ def join(
         for instruction in _instructions(function)
     }
     accesses = []
-    composed = _composed_atomics(section)
+    names = _names_by_line(section)
     for block in blocks:
         for instruction in block.instructions:
             found = instruction.memory
             if found is None or found[0] == Space.CONST or never_runs(instruction):
                 continue
-            joined = _access(instruction, block.index, known, composed)
+            joined = _access(instruction, block.index, known, names)
             source = sources.get((instruction.module, instruction.ptx_line or 0))
             accesses.append(replace(joined, source=source))
     shape = graph.Shape.of(blocks)
@@ -120,7 +125,7 @@ def join(
     loops, accesses = _with_copies(loops, accesses)
     depths = {line: depth for flow in flows for line, depth in flow.loop_depths().items()}
     recounts = dict.fromkeys(access.recount for access in accesses if access.recount is not None)
-    plan = CountingPlan(tuple(recounts), tuple(loop.plan for loop in loops))
+    plan = CountingPlan(tuple(recounts), tuple(loop.plan for loop in loops), any(a.is_spill for a in accesses))
     return MachineKernel(section, tuple(blocks), tuple(accesses), loops, plan, suffixes, shape, depths)
 
 
@@ -178,7 +183,7 @@ def _access(
     instruction: SassInstruction,
     block: int,
     known: Mapping[Line, tuple[int, PtxAccess]],
-    composed: Mapping[Line, frozenset[str]],
+    names: Mapping[Line, frozenset[str]],
 ) -> MachineAccess:
     if instruction.spill or instruction.ptx_line is None:
         return MachineAccess(instruction, block, None, None)
@@ -188,10 +193,12 @@ def _access(
     if ptx is None or memory is None:
         return MachineAccess(instruction, block, line, None)
     space, kind = memory
-    if ptx.space == Space.GENERIC and ptx.kind == AccessKind.ATOMIC and line in composed:
-        return _part_of_generic(instruction, block, line, module, ptx, composed[line])
+    if ptx.space == Space.GENERIC and ptx.kind == AccessKind.ATOMIC and {"ATOM", "LD"} <= names.get(line, frozenset()):
+        return _part_of_generic(instruction, block, line, module, ptx, names[line])
     rule = _rule(instruction, ptx)
     agrees = Space.GENERIC in (space, ptx.space) or space == ptx.space
+    if space == Space.LOCAL and ptx.space == Space.GENERIC and len(names.get(line, ())) > 1:
+        agrees = False  # a register that a function saves there
     if not agrees or (kind != ptx.kind and rule != CountRule.EXCHANGE):
         return MachineAccess(instruction, block, line, None)
     differs = instruction.width_bits != ptx.width_bits or rule in (CountRule.EXCHANGE, CountRule.WORDS)
@@ -230,14 +237,14 @@ def _charged(access: MachineAccess, module: int) -> Recount | None:
     return None if rule == CountRule.EXCHANGE else Recount(module, access.line[1], i.width_bits, rule)
 
 
-def _composed_atomics(section: SassFunction) -> dict[Line, frozenset[str]]:
-    """By line that holds a generic access and something else, the names of its memory instructions: an atomic that the
-    machine does not have in one piece."""
+def _names_by_line(section: SassFunction) -> dict[Line, frozenset[str]]:
+    """The names of the memory instructions of each line: several where the machine does not have an access in one
+    piece."""
     names: dict[Line, set[str]] = defaultdict(set)
     for instruction in section.instructions:
         if instruction.memory is not None and instruction.ptx_line is not None and not instruction.spill:
             names[instruction.module, instruction.ptx_line].add(instruction.name)
-    return {line: frozenset(found) for line, found in names.items() if "ATOM" in found and "LD" in found}
+    return {line: frozenset(found) for line, found in names.items()}
 
 
 def _part_of_generic(
