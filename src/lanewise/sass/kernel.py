@@ -125,7 +125,7 @@ def join(
     loops, accesses = _with_copies(loops, accesses)
     depths = {line: depth for flow in flows for line, depth in flow.loop_depths().items()}
     recounts = dict.fromkeys(access.recount for access in accesses if access.recount is not None)
-    plan = CountingPlan(tuple(recounts), tuple(loop.plan for loop in loops), any(a.is_spill for a in accesses))
+    plan = CountingPlan(tuple(recounts), tuple(loop.plan for loop in loops), octets=any(a.is_spill for a in accesses))
     return MachineKernel(section, tuple(blocks), tuple(accesses), loops, plan, suffixes, shape, depths)
 
 
