@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from programs import FOLDER, Case, all_cases, argument, check, disagreements, lines_of
+from checked_programs import FOLDER, Case, all_cases, argument, check, disagreements, lines_of
 
 import lanewise
 
