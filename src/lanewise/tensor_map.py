@@ -31,7 +31,8 @@ class TensorMap:
 
     The array's last axis is dimension 0; `box`, `steps` and corners have dimension 0 first, as in CUDA. `type` is an
     `ElementType` where numpy has none (bfloat16, tf32); `swizzle` and `interleave` are bytes: 0, 32, 64 or 128, and 0,
-    16 or 32. Give `box` for tiles, or `lower`, `upper`, `channels` and `pixels` for im2col.
+    16 or 32. Where slices of channels are interleaved the last axis is such a slice, and the one before it dimension 0.
+    Give `box` for tiles, or `lower`, `upper`, `channels` and `pixels` for im2col.
     """
 
     array: np.ndarray[Any, Any]
@@ -59,8 +60,11 @@ class TensorMap:
                 f"there is no swizzle or interleave of {error} bytes",
                 next_step="a swizzle is 0, 32, 64 or 128, an interleave 0, 16 or 32",
             ) from None
-        dims = tuple(reversed(self.array.shape))
-        size = kind.size
+        dims, size = tuple(reversed(self.array.shape)), kind.size
+        if interleave:
+            if dims[:1] != (self.interleave // size,):
+                raise UsageError(f"the array's last axis is not a slice of {self.interleave} bytes")
+            dims, size = dims[1:], self.interleave
         strides = []
         for dim in dims[:-1]:
             size *= dim

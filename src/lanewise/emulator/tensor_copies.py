@@ -21,19 +21,34 @@ from lanewise.emulator.layout import (
 )
 from lanewise.emulator.structured import Code
 from lanewise.emulator.tensor_layout import TensorCopy, TensorFault, TensorOperation
-from lanewise.emulator.tensor_maps import MAGIC, ElementType, Interleave, Layout
+from lanewise.emulator.tensor_maps import MAGIC, ElementType, Layout
 
 _HEAD = "ptr %x, ptr %w, ptr %a"
 _CHUNK = "ptr %x, ptr %w, ptr %a, ptr %shared, ptr %remote, i64 %lo, i64 %hi, i64 %n"
 _DIMENSIONS = range(1, 5)
+FILL = 0x7FF7_7FF7_7FF7_7FF7  # what an H200 fills with where the map asks for NaN, whatever the type
 ENDLESS = 1 << 40  # more than any coordinate
 CHUNK = 16
 
 
 def definitions() -> str:
     """The functions' text."""
-    return _check() + _move() + _edge() + _out() + _FAULT
+    return _check() + _move() + _edge() + _out() + _ROUND + _FAULT
 
+
+_ROUND = """
+; Four f32 become tf32: to the nearest, ties away from zero. NaN and infinities stay, and so does what was filled with.
+define internal void @lw_tensor_round(ptr %p) nounwind {
+  %v = load <4 x i32>, ptr %p, align 16
+  %m = and <4 x i32> %v, splat (i32 2139095040)
+  %special = icmp eq <4 x i32> %m, splat (i32 2139095040)
+  %up = add <4 x i32> %v, splat (i32 4096)
+  %cut = and <4 x i32> %up, splat (i32 -8192)
+  %r = select <4 x i1> %special, <4 x i32> %v, <4 x i32> %cut
+  store <4 x i32> %r, ptr %p, align 16
+  ret void
+}
+"""
 
 _FAULT = f"""
 ; A fault of the copy %a: %what is one of TensorFault, %address what it is about.
@@ -58,6 +73,10 @@ def _fault(c: Code, what: int, address: str) -> None:
     c.line("unreachable")
 
 
+def _divided_up(c: Code, a: str, b: str) -> str:
+    return c.op("sdiv", c.sub(c.add(a, b), 1), b)
+
+
 def _check() -> str:
     """Look at the map and the place in shared memory, when the copy is issued. Returns the bytes of the box."""
     c = Code()
@@ -77,10 +96,11 @@ def _check() -> str:
         _fault(c, TensorFault.MODE, im2col)
     _check_type(c)
     _check_start(c)
+    fill = c.select(c.test("ne", c.field("%a", TensorCopy.MAP + Layout.FILL, "i8"), 0), FILL, 0)
+    for half in range(2):
+        c.line(f"store i64 {fill}, ptr {c.at('%a', TensorCopy.FILL + 8 * half)}")
     offset = c.field("%a", TensorCopy.OFFSET, "i32")
-    wide = c.test("eq", c.field("%a", TensorCopy.MAP + Layout.INTERLEAVE, "i8"), int(Interleave.BYTES_32))
-    unit = c.select(wide, 255, 127)
-    with c.when(c.test("ne", c.op("and", offset, unit), 0)):
+    with c.when(c.test("ne", c.op("and", offset, 127), 0)):
         _fault(c, TensorFault.ALIGNMENT, offset)
     row, rows, pitch = _shape(c)
     with c.when(c.test("ugt", c.add(offset, c.mul(rows, pitch)), "%limit")):
@@ -120,6 +140,23 @@ def _check_start(c: Code) -> None:
             below = c.test("slt", start, dimension.reset)
             with c.when(c.let(f"or i1 {below}, {c.test('sge', start, dimension.end)}")):
                 _fault(c, TensorFault.PIXEL, start)
+    operation = c.field("%a", TensorCopy.OPERATION, "i32")
+    with c.when(c.test("sge", operation, TensorOperation.STORE)):
+        _check_target(c, at)
+
+
+def _check_target(c: Code, at: str) -> None:
+    """What goes to global memory starts in the tensor, and its box of pixels does not go beyond it."""
+    with c.loop(c.field(at, Layout.RANK, "i8")) as d:
+        coordinate = c.field(c.at("%a", TensorCopy.COORDINATES), c.mul(d, 4), "i32", signed=True)
+        with c.when(c.test("slt", coordinate, 0)):
+            _fault(c, TensorFault.NEGATIVE, coordinate)
+    for number in range(3):
+        lower = c.field(at, Layout.LOWER + 2 * number, "i16", signed=True)
+        upper = c.field(at, Layout.UPPER + 2 * number, "i16", signed=True)
+        for corner, beyond in ((lower, c.test("slt", lower, 0)), (upper, c.test("sgt", upper, 0))):
+            with c.when(beyond):
+                _fault(c, TensorFault.CORNER, corner)
 
 
 def _shape(c: Code) -> tuple[str, str, str]:
@@ -151,8 +188,9 @@ def _move() -> str:
     first = c.field("%a", TensorCopy.COORDINATES, "i32", signed=True)
     width = c.add(c.field(at, Layout.LAST, "i32"), 1)
     # What is inside the tensor of each row, in elements from the start of the row.
-    begin = c.smallest(c.largest(c.sub("0", first), 0), row)
-    end = c.largest(c.smallest(c.sub(width, first), row), begin)
+    stretch = c.field(at, Layout.STEPS, "i8")  # from one element of a row to the next, in the tensor
+    begin = c.smallest(c.largest(_divided_up(c, c.sub("0", first), stretch), 0), row)
+    end = c.largest(c.smallest(_divided_up(c, c.sub(width, first), stretch), row), begin)
     bytes_, begin_bytes, end_bytes = (c.mul(count, size) for count in (row, begin, end))
     start = c.add(address, c.mul(first, size))
     some = c.test("ult", begin, end)
@@ -162,6 +200,7 @@ def _move() -> str:
     swizzle = c.field(at, Layout.SWIZZLE, "i8")
     mask = c.sub(c.op("shl", "1", swizzle), 1)  # of the bits of a chunk's number that are exchanged
     sectors, filled, last = c.variable(), c.variable(), c.variable("-1")
+    rounds = c.test("uge", c.field(at, Layout.TYPE, "i8"), int(ElementType.TFLOAT32))
     chunks = c.op("lshr", c.add(bytes_, CHUNK - 1), 4)
     with c.loop(rows) as r:
         inside = c.variable("true", "i1")
@@ -174,15 +213,19 @@ def _move() -> str:
         there = c.both(c.get(inside, "i1"), some)
         source = c.get(place)
         with c.when(there):
-            _check_row(c, c.add(source, begin_bytes), c.sub(end_bytes, begin_bytes))
-            _count_row(c, c.add(source, begin_bytes), c.add(source, end_bytes), sectors, last)
+            low = c.add(source, c.mul(begin_bytes, stretch))
+            reach = c.add(c.mul(c.sub(c.sub(end_bytes, begin_bytes), size), stretch), size)
+            _check_row(c, low, reach)
+            _count_row(c, low, c.add(low, reach), sectors, last)
             c.set(filled, c.add(c.get(filled), c.sub(end_bytes, begin_bytes)))
         with c.when(moves), c.loop(chunks) as chunk:
             from_ = c.mul(chunk, CHUNK)
             line = c.add(c.add(offset, c.mul(r, pitch)), from_)
             turned = c.op("and", c.op("lshr", line, 7), mask)
             shared = c.at(base, c.op("xor", line, c.op("shl", turned, 4)))
-            remote = c.let(f"inttoptr i64 {c.add(source, from_)} to ptr")
+            element = c.op("udiv", from_, size)
+            there_from = c.add(c.mul(c.mul(element, stretch), size), c.op("urem", from_, size))
+            remote = c.let(f"inttoptr i64 {c.add(source, there_from)} to ptr")
             whole = c.both(c.test("uge", from_, begin_bytes), c.test("ule", c.add(from_, CHUNK), end_bytes))
             whole = c.both(whole, there)
             lo = c.select(there, c.smallest(c.largest(c.sub(begin_bytes, from_), 0), CHUNK), CHUNK)
@@ -194,6 +237,8 @@ def _move() -> str:
                     c.line(f"store i128 {c.let(f'load i128, ptr {remote}, align 1')}, ptr {shared}, align 16")
                 with c.unless(whole):
                     c.line(f"call void @lw_tensor_edge({args})")
+                with c.when(rounds):
+                    c.line(f"call void @lw_tensor_round(ptr {shared})")
             with c.unless(loads):
                 c.line(f"call void @lw_tensor_out({args})")
         _next_row(c, dimensions)
@@ -337,11 +382,12 @@ _ORDERED = {_T.UINT32: "u32", _T.INT32: "s32", _T.UINT64: "u64", _T.FLOAT16: "f1
 
 
 def reduced_types(operation: str) -> dict[ElementType, str]:
-    """The types of tensors that a reduction takes, and the type in which it is done (PTX ISA 9.7.9.25.5.3)."""
+    """The types of tensors that a reduction takes, as an H200 does, and the type in which it is done."""
     if operation in ("and", "or", "xor"):
-        return {_T.UINT32: "b32", _T.INT32: "b32", _T.UINT64: "b64", _T.INT64: "b64"}
+        return {_T.UINT32: "b32", _T.INT32: "b32", _T.UINT64: "b64"}
     if operation in ("inc", "dec"):
         return {_T.UINT32: "u32"}
     if operation == "add":
-        return {**_ORDERED, _T.INT64: "u64", _T.FLOAT32: "f32", _T.FLOAT32_FTZ: "f32", _T.FLOAT64: "f64"}
+        floats = dict.fromkeys((_T.FLOAT32, _T.FLOAT32_FTZ, _T.TFLOAT32, _T.TFLOAT32_FTZ), "f32")
+        return {**_ORDERED, **floats, _T.FLOAT64: "f64"}
     return {**_ORDERED, _T.INT64: "s64"}

@@ -27,7 +27,7 @@ _WORDS: dict[int, tuple[str, str]] = {
     ),
     TensorFault.ALIGNMENT: (
         "the place of a box in shared memory, byte {:,}, is misaligned",
-        f"a box lies at a multiple of 128 bytes, of an interleave of 32 bytes at one of 256 ({_ISA})",
+        f"a box lies at a multiple of 128 bytes ({_ISA})",
     ),
     TensorFault.SHARED: (
         "a box at byte {:,} of shared memory goes beyond its end",
@@ -45,6 +45,15 @@ _WORDS: dict[int, tuple[str, str]] = {
         "a column of pixels starts at coordinate {}, outside the box between the map's corners",
         f"start within it; an H200 ends with cudaErrorIllegalInstruction ({_ISA}, im2col mode)",
     ),
+    TensorFault.NEGATIVE: (
+        "a store or reduction of a box starts at coordinate {}",
+        "what goes to global memory starts within the tensor (CUDA C++ programming guide, tensor memory access)",
+    ),
+    TensorFault.CORNER: (
+        "a store or reduction of pixels goes beyond the tensor: a corner of its map is {}",
+        "corners of what goes to global memory are 0 or inside the tensor; an H200 ends with "
+        "cudaErrorIllegalInstruction",
+    ),
     TensorFault.INTERLEAVE: (
         "im2col copies of interleaved tensors are not run yet (interleave {})",
         "use a tensor with CU_TENSOR_MAP_INTERLEAVE_NONE",
@@ -59,7 +68,7 @@ _WORDS: dict[int, tuple[str, str]] = {
 def words(kind: int, number: int, memory: DeviceMemory) -> tuple[str, str, tuple[str, ...], str | None]:
     """(check, message, evidence, next step) of a fault."""
     message, next_step = _WORDS[kind]
-    if kind in (TensorFault.COORDINATE, TensorFault.PIXEL) and number >> 63:
+    if kind in (TensorFault.COORDINATE, TensorFault.PIXEL, TensorFault.NEGATIVE, TensorFault.CORNER) and number >> 63:
         number -= 1 << 64
     evidence: tuple[str, ...] = ()
     if kind == TensorFault.GLOBAL and (near := memory.nearest(number)) is not None:

@@ -64,7 +64,6 @@ def _lanes() -> str:
             _put(c, TensorCopy.COUNTERS, "ptr", "%c")
             _put(c, TensorCopy.CACHE, "ptr", "%k")
             _put(c, TensorCopy.MAP_ADDRESS, "i64", map_)
-            _put(c, TensorCopy.FILL, "i128", "0")
             with c.when(c.test("ne", c.op("and", map_, ALIGNMENT - 1), 0)):
                 _fault(c, TensorFault.MAP_ALIGNMENT, map_)
             with c.unless(c.let(f"call i1 @lw_find(ptr %w, i64 {map_}, i64 {BYTES}, ptr {cache})")):

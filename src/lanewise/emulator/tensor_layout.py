@@ -59,3 +59,5 @@ class TensorFault:
     COORDINATE = 10
     PIXEL = 11
     INTERLEAVE = 12
+    NEGATIVE = 13
+    CORNER = 14

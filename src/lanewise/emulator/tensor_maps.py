@@ -148,11 +148,13 @@ def encode(tensor: TensorMap) -> bytes:
     def padded(values: tuple[int, ...], count: int, value: int) -> tuple[int, ...]:
         return (*values, *(value,) * (count - len(values)))
 
-    box, size = tensor.box, ElementType(tensor.type).size
+    box, size, steps = tensor.box, ElementType(tensor.type).size, tensor.steps
+    if not tensor.interleave:
+        steps = (1, *steps[1:])  # dimension 0 has none
     if tensor.is_im2col:
         box = (tensor.channels, tensor.pixels)
-    elif tensor.interleave:  # an index of dimension 0 is a slice; the one but last dimension counts slices of channels
-        box, size = (*box[:-2], 1, box[-1]), 16 << tensor.interleave - 1
+    elif tensor.interleave:  # an index of dimension 0 is a slice; of the one but last dimension one slice is moved
+        box, size = (-(-box[0] // steps[0]), *box[1:-2], 1, box[-1]), 16 << tensor.interleave - 1
     body = _FORMAT.pack(
         MAGIC,
         int(tensor.is_im2col),
@@ -167,7 +169,7 @@ def encode(tensor: TensorMap) -> bytes:
         tensor.fill,
         tensor.promotion,
         *padded(box, 5, 1),
-        *padded(tensor.steps, 5, 1),
+        *padded(steps, 5, 1),
         *padded(tensor.lower, 3, 0),
         *padded(tensor.upper, 3, 0),
         0,

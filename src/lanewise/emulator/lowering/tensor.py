@@ -8,6 +8,7 @@ from lanewise.emulator.lowering import memory
 from lanewise.emulator.lowering.bulk import WIDTH_BITS
 from lanewise.emulator.tensor_copies import REDUCTIONS
 from lanewise.emulator.tensor_layout import TensorIssue, TensorOperation
+from lanewise.emulator.tensor_maps import MAX_RANK
 from lanewise.ptx.syntax import Address, Instruction, Operand, Register, Symbol, TensorAddress
 from lanewise.records import AccessKind, Space
 
@@ -64,8 +65,10 @@ def _issue(
     for offset, operand in ((TensorIssue.TO, shared), (TensorIssue.BARRIERS, barrier)):
         if operand is not None:
             _put(t, offset, "i32", t.vector(memory.address_of(t, operand, wide=False)))
-    for number, coordinate in enumerate(tensor.coordinates):
-        _put(t, TensorIssue.COORDINATES + 128 * number, "i32", t.vector(t.operand(coordinate, "s32")))
+    for number in range(MAX_RANK):
+        given = number < len(tensor.coordinates)
+        value = t.vector(t.operand(tensor.coordinates[number], "s32")) if given else "zeroinitializer"
+        _put(t, TensorIssue.COORDINATES + 128 * number, "i32", value)
     im2col = any(modifier.startswith("im2col") for modifier in ins.modifiers)
     left = list(rest)
     offsets: tuple[Operand, ...] = ()
@@ -73,8 +76,9 @@ def _issue(
         offsets = memory.components(left[0])
         left = left[1:]
     for number in range(3):
-        value = t.vector(t.operand(offsets[number], "u16")) if number < len(offsets) else None
-        wide = t.out.let(f"zext <32 x i16> {value} to <32 x i32>") if value is not None else "zeroinitializer"
+        wide = "zeroinitializer"
+        if number < len(offsets):
+            wide = t.out.let(f"zext <32 x i16> {t.vector(t.operand(offsets[number], 'u16'))} to <32 x i32>")
         _put(t, TensorIssue.OFFSETS + 128 * number, "i32", wide)
     multicast = ins.has("multicast::cluster")
     if multicast:
