@@ -285,9 +285,9 @@ def test_coordinates_that_cannot_be(kernels: lanewise.Module) -> None:
     ):
         with pytest.raises(KernelFault, match=message):
             load_box(kernels, given, start, which=which, bytes=128)
+    room = np.zeros(ROOM // 4, np.uint32)
+    given = lanewise.TensorMap(ARRAY.copy(), box=(64, 16))
     with pytest.raises(KernelFault, match="a store or reduction of a box starts at coordinate -1"):
-        room = np.zeros(ROOM // 4, np.uint32)
-        given = lanewise.TensorMap(ARRAY.copy(), box=(64, 16))
         kernels["store"][1, 64, ROOM](given, place((0, -1)), np.int32(2), np.int32(0), room)
 
 
