@@ -37,6 +37,7 @@ def test_bytes_there_and_back() -> None:
         tensor, accepted = made(row)
         if not accepted or tensor.interleave:
             continue
+        tensor = replace(tensor, steps=(1, *tensor.steps[1:]))  # dimension 0 has none where nothing is interleaved
         data = encode(tensor)
         assert len(data) == BYTES
         assert decode(data) == tensor
