@@ -34,7 +34,7 @@ def run_program(request: RunRequest) -> RunResult:
 def _run(request: RunRequest, schedule: int, shows_output: bool) -> RunResult:
     """One run of the program, in one order of blocks and warps."""
     spec = devices.load(request.device)
-    arch = request.arch or spec.arch
+    arch = request.arch or nvcc_flags.specific(request.flags, spec.arch)
     notes: list[str] = []
     program = _executable(request, arch, notes)
     refusal = executable.refusal(

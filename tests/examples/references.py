@@ -41,6 +41,12 @@ def gemm(given: Arrays, sizes: Sizes) -> Arrays:
     return {f"gemm_{step}": product for step in steps + ["vectorised"] * (n % 4 == 0)}
 
 
+def tensor_cores(given: Arrays, sizes: Sizes) -> Arrays:
+    n = sizes[0]
+    product = (given["a"].astype(np.float64).reshape(n, n) @ given["b"].reshape(n, n).T).ravel()
+    return {f"gemm_{step}": product for step in ("wmma", "mma", "mma_swizzled")}
+
+
 def transpose(given: Arrays, sizes: Sizes) -> Arrays:
     turned = given["in"].reshape(sizes).T.ravel()
     return {f"transpose_{step}": turned for step in ("naive", "shared", "padded", "swizzled")}

@@ -25,6 +25,7 @@ RUNS: list[tuple[str, Sizes, float]] = [
     ("divergence", (1009,), 0),
     ("layernorm", (3, 129), 1e-4),
     ("softmax", (3, 129), 1e-6),
+    ("tensor_cores", (128,), 1e-4),
 ]
 
 
@@ -41,3 +42,13 @@ def test_results(name: str, sizes: Sizes, tolerance: float, tmp_path: Path) -> N
         np.testing.assert_allclose(arrays[kernel], want, rtol=tolerance, atol=tolerance, err_msg=kernel)
     launched = {launch["kernel"].split("(")[0] for launch in json.loads(report.read_text())["launches"]}
     assert launched == set(expected)
+
+
+def test_warp_groups_run_in_code_for_sm_90a(tmp_path: Path) -> None:
+    dump = tmp_path / "dump"
+    done = lanewise("run", "-arch=sm_90a", EXAMPLES / "tensor_cores.cu", "--", "64", "--dump", dump)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "gemm_wgmma OK" in done.stdout
+    arrays = read_dump(dump)
+    want = references.tensor_cores(arrays, (64,))["gemm_mma"]
+    np.testing.assert_allclose(arrays["gemm_wgmma"], want, rtol=1e-4, atol=1e-4)

@@ -216,8 +216,24 @@ def test_an_architecture_among_the_flags_gives_way_to_the_device(flags: list[str
     parsed = nvcc_flags.parse(flags)
     assert parsed.arch == arch
     assert parsed.common == ()
-    assert len(parsed.ignored) == len([flag for flag in flags if flag.startswith("-")])
-    assert "--device or --arch" in parsed.ignored[0]
+    ignored = parsed.ignored_for("sm_90")
+    assert len(ignored) == len([flag for flag in flags if flag.startswith("-")])
+    assert "--device or --arch" in ignored[0]
+
+
+@pytest.mark.parametrize(
+    ("flags", "arch"),
+    [
+        (["-arch=sm_90a"], "sm_90a"),
+        (["-gencode=arch=compute_90a,code=sm_90a"], "sm_90a"),
+        (["-arch=sm_100a"], "sm_90"),
+        (["-arch=sm_80"], "sm_90"),
+        ([], "sm_90"),
+    ],
+)
+def test_code_for_one_architecture_alone_is_made_where_the_device_is_of_it(flags: list[str], arch: str) -> None:
+    assert nvcc_flags.specific(flags, "sm_90") == arch
+    assert bool(nvcc_flags.parse(flags).ignored_for(arch)) == (flags != [] and arch == "sm_90")
 
 
 def test_the_static_runtime_and_link_time_optimisation_are_ignored() -> None:

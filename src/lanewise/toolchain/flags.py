@@ -66,11 +66,19 @@ class Flags:
     compile_only: tuple[str, ...]
     link: tuple[str, ...]
     ignored: tuple[str, ...]
+    arch_flags: tuple[str, ...]
     arch: str | None  # the architecture that the flags ask for, such as "sm_80"; None where they name none or several
     debug: bool
     relocatable: bool
     optimised: bool
     host_compiler: str | None
+
+    def ignored_for(self, arch: str) -> tuple[str, ...]:
+        """What is ignored where the code is compiled for `arch`."""
+        if self.arch == arch:
+            return self.ignored
+        why = "(the code is compiled for the device; choose that with --device or --arch)"
+        return (*(f"{flag} {why}" for flag in self.arch_flags), *self.ignored)
 
 
 def parse(flags: Sequence[str]) -> Flags:
@@ -79,6 +87,7 @@ def parse(flags: Sequence[str]) -> Flags:
     compile_only: list[str] = []
     link_flags: list[str] = []
     ignored: list[str] = []
+    arch_flags: list[str] = []
     wanted: list[str] = []
     debug = relocatable = optimised = False
     host_compiler = None
@@ -93,7 +102,7 @@ def parse(flags: Sequence[str]) -> Flags:
             raise UsageError(f"{text} names an output file, and there is none", next_step="leave it out")
         if flag in _ARCH:
             wanted += _architectures(value)
-            ignored.append(f"{text} (the code is compiled for the device; choose that with --device or --arch)")
+            arch_flags.append(text)
         elif flag in _CUDART:
             if value != "shared":
                 ignored.append(f"{text} (the program is linked with Lanewise's own runtime)")
@@ -123,6 +132,7 @@ def parse(flags: Sequence[str]) -> Flags:
         compile_only=tuple(compile_only),
         link=tuple(link_flags),
         ignored=tuple(ignored),
+        arch_flags=tuple(arch_flags),
         arch=single.pop() if len(single) == 1 else None,
         debug=debug,
         relocatable=relocatable,
@@ -161,6 +171,13 @@ def _options_in(file: Path) -> list[str]:
         return shlex.split(file.read_text())
     except (OSError, ValueError) as error:
         raise UsageError(f"the options in {file} cannot be read: {error}", next_step="check the file") from error
+
+
+def specific(flags: Sequence[str], arch: str) -> str:
+    """The architecture to compile a program for: the device's, with the suffix that the flags give it (sm_90a)."""
+    own, asked = architectures.parse(arch), parse(flags).arch
+    wanted = own if asked is None else architectures.parse(asked)
+    return wanted.real if wanted.number == own.number and wanted.suffix else arch
 
 
 def _architectures(value: str) -> Iterator[str]:

@@ -68,7 +68,7 @@ def build(
     """
     note = on_note or (lambda text: None)
     parsed = nvcc_flags.parse(flags)
-    for ignored in parsed.ignored:
+    for ignored in parsed.ignored_for(arch):
         note(f"ignored: {ignored}")
     job = _job(architectures.parse(arch), parsed)
     objects = _objects(job, sources, note)
@@ -112,7 +112,7 @@ def _job(arch: architectures.Arch, parsed: nvcc_flags.Flags) -> _Job:
             next_step=f"run: {wheels.pip_command('nvidia-nvvm')} --force-reinstall, in a virtual environment",
         )
     compiler = host.compiler(parsed.host_compiler)
-    common = [f"-arch={arch.real}", *parsed.common]
+    common = [_target(arch), *parsed.common]
     if parsed.host_compiler is None:
         common += ["-ccbin", str(compiler)]
     if not parsed.debug:
@@ -129,6 +129,13 @@ def _job(arch: architectures.Arch, parsed: nvcc_flags.Flags) -> _Job:
     places = [str(nvcc), host.fingerprint(compiler), os.getcwd()]  # line information holds whole paths
     identity = cache.key_of(_FORMAT, *versions, *places, *environment, *common, *parsed.compile_only)
     return _Job(nvcc, tuple(common), parsed.compile_only, identity)
+
+
+def _target(arch: architectures.Arch) -> str:
+    """The flag for one architecture: `-arch=sm_90a` would also compile for sm_90, which has not all of its code."""
+    if not arch.suffix:
+        return f"-arch={arch.real}"
+    return f"-gencode=arch={arch.virtual},code=[{arch.real},{arch.virtual}]"
 
 
 def _objects(job: _Job, sources: Sequence[Path], note: Callable[[str], object]) -> list[Path]:
