@@ -27,7 +27,10 @@ def _machine_kind(instruction: SassInstruction) -> Kind:
 
 
 def _ptx_kind(instruction: Instruction) -> Kind:
-    return instruction.opcode, next((m for m in instruction.modifiers if m in _GEOMETRIES.values()), "")
+    geometry = next((m for m in instruction.modifiers if m in _GEOMETRIES.values()), "")
+    if instruction.opcode == "tex" and geometry == "1d" and instruction.type == "f32":
+        geometry = "2d"  # a texture of one dimension is read as one of two
+    return instruction.opcode, geometry
 
 
 def with_lines(

@@ -1,5 +1,4 @@
-/* CUDA arrays: memory that programs reach by coordinates only. Those of more than one row lie in tiles, see
- * emulator/textures/record.py. */
+/* CUDA arrays: memory that programs reach by coordinates only. They lie in tiles, see emulator/textures/record.py. */
 #include "lanewise.h"
 
 #include <stdlib.h>
@@ -15,17 +14,16 @@ Array *lw_array(cudaArray_const_t array) {
 }
 
 /* How many bytes from `x` (in bytes) on are neighbours in memory. */
-static size_t run_at(const Array *a, size_t x) { return a->tiled ? 16 - x % 16 : a->pitch - x; }
+static size_t run_at(size_t x) { return 16 - x % 16; }
 
 static uint64_t place(const Array *a, size_t x, size_t y, size_t z) {
     uint64_t slice = a->base + z * a->slice;
-    if (!a->tiled) return slice + y * a->pitch + x;
     return slice + y / TILE_ROWS * (a->pitch * TILE_ROWS) + x / TILE_BYTES * (TILE_BYTES * TILE_ROWS) +
            x % TILE_BYTES / 32 * 256 + y % TILE_ROWS / 2 * 64 + x % 32 / 16 * 32 + y % 2 * 16 + x % 16;
 }
 
 char *lw_array_run(const Array *a, size_t x, size_t y, size_t z, size_t *run) {
-    *run = run_at(a, x);
+    *run = run_at(x);
     return lw_alias(place(a, x, y, z));
 }
 
@@ -115,10 +113,10 @@ static cudaError_t make(cudaArray_t *made, const struct cudaChannelFormatDesc *f
     }
     *a = (Array){.format = *format, .extent = extent, .flags = flags, .parsed = parsed,
                  .element = (size_t)parsed.bits / 8 * (size_t)parsed.channels, .rows = extent.height ? extent.height : 1,
-                 .slices = extent.depth ? extent.depth : 1, .tiled = extent.height > 1};
+                 .slices = extent.depth ? extent.depth : 1};
     a->row = a->element * extent.width;
     a->pitch = (a->row + TILE_BYTES - 1) / TILE_BYTES * TILE_BYTES;
-    size_t tiles = a->tiled ? (a->rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS : 1, bytes;
+    size_t tiles = (a->rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS, bytes;
     void *memory = NULL;
     cudaError_t error = cudaErrorMemoryAllocation;
     if (!__builtin_mul_overflow(a->pitch, tiles, &a->slice) && !__builtin_mul_overflow(a->slice, a->slices, &bytes))
@@ -193,8 +191,8 @@ API cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, con
     ENTER_STREAM(stream);
     Array *a = lw_array(to);
     REQUIRE(a, cudaErrorInvalidResourceHandle);
-    REQUIRE(fits(a, x, y, width, height), cudaErrorInvalidValue);
     REQUIRE(width <= pitch, cudaErrorInvalidPitchValue);
+    REQUIRE(fits(a, x, y, width, height), cudaErrorInvalidValue);
     return issue(corner(a, x, y, 0), (Block){.pointer = from, .pitch = pitch}, (struct cudaExtent){width, height, 1},
                  kind, stream);
 }
@@ -212,8 +210,8 @@ API cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_con
     ENTER_STREAM(stream);
     Array *a = lw_array(from);
     REQUIRE(a, cudaErrorInvalidResourceHandle);
-    REQUIRE(fits(a, x, y, width, height), cudaErrorInvalidValue);
     REQUIRE(width <= pitch, cudaErrorInvalidPitchValue);
+    REQUIRE(fits(a, x, y, width, height), cudaErrorInvalidValue);
     return issue((Block){.pointer = to, .pitch = pitch}, corner(a, x, y, 0), (struct cudaExtent){width, height, 1},
                  kind, stream);
 }

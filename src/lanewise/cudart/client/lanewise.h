@@ -156,7 +156,6 @@ typedef struct {
     unsigned flags;
     size_t element, row, rows, slices; /* bytes, bytes, rows of a slice, slices or layers */
     size_t pitch, slice;               /* bytes between rows, and between slices */
-    bool tiled;
 } Array;
 
 Array *lw_array(cudaArray_const_t array); /* NULL where it is none */

@@ -55,7 +55,7 @@ static void put_shape(Object *o, uint64_t base, size_t width, size_t height, siz
 }
 
 static void put_array(Object *o, const Array *a) {
-    put_shape(o, a->base, a->extent.width, a->rows, a->slices, a->pitch, a->slice, a->tiled, geometry(a));
+    put_shape(o, a->base, a->extent.width, a->rows, a->slices, a->pitch, a->slice, true, geometry(a));
 }
 
 #define PLACE "(CUDA Runtime API, Texture Object Management: cudaCreateTextureObject)"
@@ -90,7 +90,7 @@ static const char *put_memory(Object *o, const struct cudaResourceDesc *r, Forma
 }
 
 /* The bits of a channel of the border, as an H200 gives them: numbers of whole formats are the low bits of what the
- * program put there, halves and fractions are cut. */
+ * program put there, halves are cut, fractions rounded, ties down. */
 static uint32_t border(const Format *f, bool fraction, float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -106,7 +106,7 @@ static uint32_t border(const Format *f, bool fraction, float value) {
     bool with_sign = f->kind == cudaChannelFormatKindSigned;
     float least = with_sign ? -1 : 0, most = with_sign ? (float)(kept >> 1) : (float)kept;
     float held = value > least ? value < 1 ? value : 1 : least;
-    return (uint32_t)(int32_t)(held * most) & kept;
+    return (uint32_t)(int32_t)(held < 0 ? -ceilf(-held * most - 0.5f) : ceilf(held * most - 0.5f)) & kept;
 }
 
 static cudaError_t keep(Object *object, uint64_t *handle, int kind, const char *made_by, const void *caller) {
@@ -124,8 +124,7 @@ static const Object *find(uint64_t handle, int kind) {
     return lw_alias(handle);
 }
 
-static const char *sampling_problem(const struct cudaTextureDesc *t, const Format *f, const struct cudaResourceDesc *r,
-                                    cudaError_t *error) {
+static const char *sampling_problem(const struct cudaTextureDesc *t, const Format *f, cudaError_t *error) {
     bool fraction = t->readMode == cudaReadModeNormalizedFloat || f->normalized;
     bool whole = f->kind != cudaChannelFormatKindFloat;
     *error = cudaErrorInvalidFilterSetting;
@@ -138,9 +137,6 @@ static const char *sampling_problem(const struct cudaTextureDesc *t, const Forma
     *error = cudaErrorNotSupported;
     if (t->seamlessCubemap) return "filtering across the edges of cubemaps (seamlessCubemap) is not supported";
     *error = cudaErrorInvalidValue;
-    if (r->resType == cudaResourceTypeLinear && t->filterMode == cudaFilterModeLinear)
-        return "linear memory has no filtering";
-    if (r->resType == cudaResourceTypeLinear && t->normalizedCoords) return "linear memory has no normalized coordinates";
     if (t->sRGB && (f->bits != 8 || f->channels != 4 || f->kind != cudaChannelFormatKindUnsigned))
         return "sRGB is for four channels of 8 unsigned bits";
     return NULL;
@@ -169,7 +165,7 @@ API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *made, const struct 
             return lw_return(lw_refuse(cudaErrorInvalidValue, CALLER, "a texture over memory is refused: %s " PLACE, problem));
     }
     cudaError_t error;
-    const char *problem = sampling_problem(texture, &format, resource, &error);
+    const char *problem = sampling_problem(texture, &format, &error);
     if (problem) return lw_return(lw_refuse(error, CALLER, "a texture is refused: %s " PLACE, problem));
     bool fraction = texture->readMode == cudaReadModeNormalizedFloat || format.normalized;
     put64(&object, TEXTURE_MAGIC, TEXTURE_MAGIC_NUMBER);
@@ -182,7 +178,8 @@ API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *made, const struct 
         if (!texture->normalizedCoords && mode != cudaAddressModeBorder) mode = cudaAddressModeClamp;
         put32(&object, TEXTURE_ADDRESS + 4 * (size_t)i, mode);
     }
-    put32(&object, TEXTURE_LINEAR, texture->filterMode == cudaFilterModeLinear);
+    bool linear_memory = resource->resType == cudaResourceTypeLinear; /* it is read by number, never filtered */
+    put32(&object, TEXTURE_LINEAR, texture->filterMode == cudaFilterModeLinear && !linear_memory);
     put32(&object, TEXTURE_NORMALIZED, texture->normalizedCoords != 0);
     for (int i = 0; i < 4; i++)
         put32(&object, TEXTURE_BORDER + 4 * (size_t)i, border(&format, fraction, texture->borderColor[i]));
@@ -237,9 +234,6 @@ API cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *made, const struct 
         return lw_return(lw_refuse(cudaErrorInvalidValue, CALLER, "a surface is made of an array, and of nothing else %s", place));
     const Array *a = lw_array(resource->res.array.array);
     REQUIRE(a, cudaErrorInvalidResourceHandle);
-    if (!(a->flags & cudaArraySurfaceLoadStore))
-        return lw_return(lw_refuse(cudaErrorInvalidValue, CALLER,
-                                   "a surface needs an array made with cudaArraySurfaceLoadStore %s", place));
     Object object = {.resource = *resource};
     put_array(&object, a);
     put64(&object, TEXTURE_MAGIC, SURFACE_MAGIC_NUMBER);

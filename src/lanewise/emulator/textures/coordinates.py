@@ -1,7 +1,7 @@
-"""From coordinates to texels and weights, as an H200 does it (measured: tests/truth/textures.md).
+"""From coordinates to texels and weights, as an H200 does it (measured; tests/emulator/texture_model.py).
 
-Normalized coordinates are cut to 21 bits behind the point (to 8 bits of a texel in larger textures) and multiplied
-exactly. Filtering takes the position of the lower texel and a weight of 8 bits, rounded to nearest, ties up.
+Normalized coordinates are cut to 21 bits behind the point (22 and 23 in larger textures) and multiplied exactly.
+Filtering takes the position of the lower texel and a weight of 8 bits, rounded to nearest, ties up.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from lanewise.emulator.textures.record import AddressMode, Texture
 from lanewise.emulator.textures.writing import Function
 
 FRACTION_BITS = 21
+MORE_BITS_FROM = (8192, 65536)  # extents beyond which there is one bit more
 WEIGHT_BITS = 8
 _LEAST_NORMAL = 2.0**-126
 
@@ -48,19 +49,14 @@ def position(f: Function, line: Line) -> Value:
     folded = e.op("fsub", given, whole)
     folded = e.select(e.is_nan(folded), e.const("double", 0.0), folded)
     folds = s.op("or", is_mirror, is_wrap)
-    bits = s.op("sub", s.const("i32", 32 + WEIGHT_BITS), _leading_zeros(f, line.size))
-    bits = s.intrinsic("umax", bits, s.const("i32", FRACTION_BITS))
+    bits = s.const("i32", FRACTION_BITS)
+    for extent in MORE_BITS_FROM:
+        bits = s.op("add", bits, s.resize(s.icmp("ugt", line.size, s.const("i32", extent)), "i32"))
     up, down = (_power(f, s.op(way, s.const("i32", 1023), bits)) for way in ("add", "sub"))
     cut = e.op("fmul", e.intrinsic("floor", e.op("fmul", f.choose(folds, folded, given), up)), down)
     cut = f.choose(folds, e.intrinsic("minnum", cut, e.op("fsub", period, down)), cut)
     scaled = e.op("fmul", cut, f.splat(s.cast("uitofp", line.size, "double")))
     return f.choose(f.flag(Texture.NORMALIZED), scaled, given)
-
-
-def _leading_zeros(f: Function, size: Value) -> Value:
-    """Of the extent less one: 32 minus this is the number of bits that texels are counted with."""
-    less = f.s.op("sub", size, f.s.const("i32", 1))
-    return f.s.intrinsic("ctlz", less, extra=("i1 false",))
 
 
 def _power(f: Function, exponent: Value) -> Value:

@@ -1,4 +1,4 @@
-"""The arithmetic of linear filtering, as an H200 does it (measured: tests/truth/textures.md).
+"""The arithmetic of linear filtering, as an H200 does it (measured; tests/emulator/texture_model.py).
 
 Weights are of 8 bits and add up to 256. Floating-point texels are cut to a common exponent, added exactly, and rounded
 once, ties away from zero. Fractions are filtered as whole numbers of 16 bits.

@@ -1,7 +1,7 @@
 """Textures and surfaces in device memory: the record that a handle points to, and how arrays lie in memory.
 
-A handle is the address of a record of `Texture.SIZE` bytes. CUDA arrays of two or three dimensions are stored in tiles
-of 64 bytes by 8 rows, and in a tile each sector of 32 bytes is 16 bytes of two neighbouring rows, so that threads that
+A handle is the address of a record of `Texture.SIZE` bytes. CUDA arrays are stored in tiles of 64 bytes by 8 rows
+(those of one row too), and in a tile each sector of 32 bytes is 16 bytes of two neighbouring rows, so that threads that
 are close to each other in two dimensions share sectors. (How NVIDIA lays arrays out is not published; this layout is
 the one that their open documentation of display surfaces calls block linear, and it reproduces the measured sectors.)
 """

@@ -112,20 +112,38 @@ def _sample(emitter: Emitter, name: str, geometry: str) -> str:
         return Value(out.let(f"call {VECTOR} @{filtered}(ptr %d, i32 {channel.text}, {', '.join(parts)})"), "i32")
 
     _channels(f, "filtered", value)
-    group = counting.PAIR if len(corners) > counting.QUAD else counting.QUAD
-    out.line(f"ret i32 {counting.of(f, corners, group)}")
+    out.line(f"ret i32 {_filtered_sectors(f, corners)}")
     return f.finish(_HEADER.format(name=name))
 
 
+def _filtered_sectors(f: Function, corners: list[Texel]) -> str:
+    """Filtered reads of texels of 16 bytes are done in two passes of pairs of lanes."""
+    s = f.s
+    pairs = Value(counting.of(f, corners, counting.PAIR), "i32")
+    if len(corners) > counting.QUAD:
+        return pairs.text
+    quads = counting.of(f, corners, counting.QUAD)
+    wide = s.icmp("ugt", f.field(Texture.ELEMENT), s.const("i32", 8))
+    twice = s.op("add", pairs, pairs).text
+    return f.out.let(f"select i1 {wide.text}, i32 {twice}, i32 {quads}")
+
+
 def _fetch(emitter: Emitter, name: str, geometry: str) -> str:
-    """By texel numbers: neither filtered nor mirrored, and zero outside."""
+    """By texel numbers: neither filtered nor mirrored, and zero outside. With one coordinate only linear memory is
+    read; an array gives zeros, as on the card."""
     f = Function.begin(emitter)
     e, s = f.e, f.s
     sizes = [f.field(offset) for offset in (Texture.WIDTH, Texture.HEIGHT, Texture.DEPTH)]
-    layer = coordinates.layer(f, sizes[2]) if geometry.startswith("a") else e.const("i32", 0)
+    layer = e.const("i32", 0)
     _defaults(f)
     clamp = s.const("i32", AddressMode.CLAMP)
-    indices, insides = [], []
+    indices: list[Value] = []
+    insides: list[Value] = []
+    if geometry == "1d":
+        insides.append(f.splat(s.not_(f.flag(Texture.TILED))))
+    if geometry.startswith("a"):
+        layer = coordinates.layer(f, sizes[2])
+        insides.append(e.icmp("eq", layer, Value("%l", "i32")))
     for axis, size in zip("xyz"[: AXES[geometry]], sizes, strict=False):
         number = Value(f"%{axis}", "i32")
         indices.append(coordinates.settle(f, number, size, clamp)[0])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 from typing import NamedTuple
 
 from lanewise.emulator.ir import Emitter, Value
+from lanewise.emulator.textures import srgb as srgb_numbers
 from lanewise.emulator.textures.record import TILE_ROWS, TILE_SIZE, Decode, Texture
 from lanewise.emulator.textures.writing import VECTOR, WIDE, Function
 
@@ -149,12 +151,5 @@ def srgb(f: Function, raw: Value) -> Value:
 
 
 def _srgb_table() -> str:
-    """The curve of IEC 61966-2-1 for each byte."""
-    import struct
-
-    def linear(byte: int) -> float:
-        v = byte / 255
-        return v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4
-
-    words = (struct.unpack("<i", struct.pack("<f", linear(byte)))[0] for byte in range(256))
+    words = (struct.unpack("<i", struct.pack("<f", number / srgb_numbers.STEPS))[0] for number in srgb_numbers.LINEAR)
     return f"@lw_srgb = internal constant [256 x i32] [{', '.join(f'i32 {word}' for word in words)}]\n"
