@@ -36,6 +36,7 @@ def test_the_json_has_what_the_table_shows(capsys: pytest.CaptureFixture[str]) -
     assert shared["claim_holds"]
     assert shared["right"]
     assert shared["occupancy"] == 1.0
+    assert shared["time_us"] > document["rows"][2]["time_us"] > 0  # conflicts cost time
 
 
 def test_a_rung_in_full(capsys: pytest.CaptureFixture[str]) -> None:

@@ -122,7 +122,7 @@ def _table_lines(subject: Subject, rows: Sequence[Row]) -> list[str]:
         lines += ["", f"counted for {device.load(name).name}; {sizes}", ""]
         ran = [row for row in mine if row.refused is None]
         cells = [_HEAD, *(_cells(row) for row in ran)]
-        sides = "lrrrrrrrrrl"
+        sides = "lrrrrrrrrrrl"
         if any(row.measured_us is not None for row in ran):
             measured = ["us here", *("-" if row.measured_us is None else f"{row.measured_us:.1f}" for row in ran)]
             cells = [(*cell, time) for cell, time in zip(cells, measured, strict=True)]
@@ -146,13 +146,15 @@ _HEAD = (
     "div.",
     "regs",
     "occ.",
+    "model us",
     "claim",
 )
 
 
 _LEGEND = (
     "instr.: machine instructions by warps. Requests, sectors, wavefronts and divergent branches (div.) as the PTX "
-    "asks for them, loads, stores, atomics and textures together. regs, occ.: of the launch that does most."
+    "asks for them, loads, stores, atomics and textures together. regs, occ.: of the launch that does most. model us: "
+    "modelled time of all launches, caches cold before the first."
 )
 
 
@@ -170,6 +172,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         text.count(row.counts["divergent_branches"]),
         "-" if row.registers is None else str(row.registers),
         "-" if row.occupancy is None else f"{row.occupancy:.0%}",
+        "-" if row.time_us is None else f"{row.time_us:.1f}",
         holds if row.right else "WRONG RESULT",
     )
 

@@ -55,6 +55,8 @@ class Row:
     claim: str | None = None
     against: str | None = None
     checked: tuple[Checked, ...] = ()
+    time_us: float | None = None  # modelled, all launches together; None where it is not known of each
+    bounds: tuple[str, ...] = ()  # what decides the time of the launch that takes longest, and what its warps wait for
     measured_us: float | None = None  # on this machine's card, where it has one
 
     @property
@@ -106,6 +108,8 @@ class Emulated:
             claim=rung.claim.text if rung.claim else None,
             against=rung.claim.against if rung.claim else None,
             checked=self._check(rung, rung.claim) if rung.claim else (),
+            time_us=_time(outcome.launches),
+            bounds=_bounds(outcome.launches),
         )
 
     def outcome(self, rung: Rung, sizes: Mapping[str, int]) -> tuple[Plan, Outcome, reference.Inputs]:
@@ -148,3 +152,13 @@ def checked(
 def _instructions(launches: Sequence[LaunchRecord]) -> int | None:
     known = [launch.instructions for launch in launches if launch.instructions is not None]
     return sum(known) if len(known) == len(launches) else None
+
+
+def _time(launches: Sequence[LaunchRecord]) -> float | None:
+    known = [launch.time_us for launch in launches if launch.time_us is not None]
+    return sum(known) if known and len(known) == len(launches) else None
+
+
+def _bounds(launches: Sequence[LaunchRecord]) -> tuple[str, ...]:
+    longest = max(launches, key=lambda launch: launch.time_us or 0.0, default=None)
+    return tuple(word for word in (longest.bound, longest.stall) if word) if longest else ()
