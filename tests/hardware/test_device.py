@@ -18,8 +18,16 @@ OF_THE_SLOT = {33, 34, 50, 140}  # PCI bus, device, domain, subsystem
 
 
 def test_the_devices_of_the_package() -> None:
-    assert device.names() == ("a100", "h200", "rtx3080ti", "rtx4090", "rtx4090d", "t4")
-    assert [device.load(name).arch for name in device.names()] == ["sm_80", "sm_90", "sm_86", "sm_89", "sm_89", "sm_75"]
+    arch = {name: device.load(name).arch for name in device.names()}
+    assert arch == {
+        **dict.fromkeys(("a100", "a100_40gb"), "sm_80"),
+        **dict.fromkeys(("a10", "rtx3080ti", "rtx3090", "rtxa6000", "mtt_s4000", "mtt_s80"), "sm_86"),
+        **dict.fromkeys(("l4", "rtx4090", "rtx4090d"), "sm_89"),
+        **dict.fromkeys(("h100", "h200"), "sm_90"),
+        "b200": "sm_100",
+        "rtx5090": "sm_120",
+        "t4": "sm_75",
+    }
 
 
 @pytest.mark.parametrize(

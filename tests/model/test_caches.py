@@ -11,7 +11,7 @@ import pytest
 from lanewise.emulator.trace import KIND_SHIFT, LANES_SHIFT, LOAD, RECORD, SITE_SHIFT, STORE, Trace, thinned
 from lanewise.model.caches import Caches, CacheShape, Traffic
 
-SMALL = CacheShape(sm_count=4, l2_bytes=1 << 20, dram_bytes=64, coalescing_sms=1, coalescing_turns=0)
+SMALL = CacheShape(sm_count=4, l2_bytes=1 << 20, dram_bytes=64, slices=8, coalescing_sms=1, coalescing_turns=0)
 Request = tuple[int, int, int, int, int]  # line, sectors, kind, order, warp
 
 

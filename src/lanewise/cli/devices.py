@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lanewise.cli.table import table
+from lanewise.errors import UsageError
 from lanewise.hardware import device
 from lanewise.hardware.rates import Rates
 from lanewise.report import text
 
-_HEAD = ("name", "card", "arch", "SMs", "warps/SM", "shared/SM", "L2", "memory", "bandwidth", "f32", "rates")
+_HEAD = ("name", "card", "arch", "SMs", "shared/SM", "L2", "memory", "bandwidth", "f32", "rates")
 
 
 def devices(
@@ -19,17 +21,39 @@ def devices(
         str | None,
         typer.Argument(metavar="[NAME]", help="Show every value of this card, or of a file, and its source."),
     ] = None,
+    measure: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a device file of this machine's GPU, from micro-benchmarks."),
+    ] = None,
 ) -> None:
-    """List the cards that --device takes, with what bounds a kernel on each; or show one."""
+    """List the cards that --device takes, with what bounds a kernel on each; or show one; or measure the one here."""
+    if measure is not None:
+        _measure(measure)
+        return
     if name is not None:
         for line in _values(device.load(name)):
             typer.echo(line)
         return
     rows = [_row(device.load(name)) for name in device.names()]
-    for line in table([_HEAD, *rows], "lllrrrrrrrl"):
+    for line in table([_HEAD, *rows], "lllrrrrrrl"):
         typer.echo(line)
     typer.echo("\nrates: how most values that times depend on are known; `lanewise devices NAME` shows each.")
     typer.echo("A device file of your own, ending in .toml, does as well.")
+
+
+def _measure(path: Path) -> None:
+    from lanewise.measure.benchmarks import Bench
+    from lanewise.measure.benchmarks import measure as run_benchmarks
+    from lanewise.measure.device_file import device_file
+
+    if path.suffix != ".toml":
+        raise UsageError(f"{path} does not end in .toml", next_step="`--device` knows device files by that ending.")
+    bench = Bench.start()
+    found = run_benchmarks(bench, lambda what: typer.echo(f"{bench.driver.name}: {what}", err=True))
+    text_of_file = device_file(bench.driver, found)
+    path.write_text(text_of_file, encoding="utf-8")
+    device.parse(text_of_file, path.stem, str(path))
+    typer.echo(f"{path} written: lanewise run --device {path} program.cu")
 
 
 def _row(spec: device.DeviceSpec) -> tuple[str, ...]:
@@ -39,7 +63,6 @@ def _row(spec: device.DeviceSpec) -> tuple[str, ...]:
         spec.name,
         spec.arch,
         str(values.sm_count),
-        str(spec.limits.max_warps_per_sm),
         text.size(spec.limits.shared_per_sm),
         text.size(values.l2_bytes),
         text.size(values.memory_bytes),

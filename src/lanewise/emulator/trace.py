@@ -3,7 +3,8 @@
 Code tells its accesses only where the plan asks for it (`CountingPlan.trace`). Each request of a warp is cut into lines
 of 128 bytes, as the L1 does; a line becomes one record of 16 bytes: `line` (address from the arena's start, over 128;
 of local memory the word
-within the thread + `warp` * _APART), `what` (sectors touched, kind, local, lanes, site), `order` (requests of the warp
+within the thread + `warp` * _APART), `what` (sectors touched, kind, local, lanes or of an atomic the
+most lanes at one address, site), `order` (requests of the warp
 before this one) and `warp` (block * 32 + warp within the block).
 
 A launch may ask for more lines than can be kept. Then only lines whose hash ends in `level` zero bits are: a share of
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lanewise.emulator.layout import Block, Warp, Worker
+from lanewise.emulator.layout import SITE_WAVEFRONTS, Block, Warp, Worker
 
 LINE_BYTES = 128
 RECORDS = 1 << 22  # of one launch; a thread has room for as many
@@ -217,6 +218,68 @@ again:
 out0:
   ret void
 }}
+; Atomics: each sector a record, with the most lanes at one address in place of the lanes.
+define internal void @lw_trace_atomic(ptr %x, ptr %w, <32 x i64> %a, i32 %m0, i32 %what) noinline nounwind {{
+entry:
+  %nobody = icmp eq i32 %m0, 0
+  br i1 %nobody, label %out, label %some
+some:
+  %tp = getelementptr i8, ptr %w, i64 {Worker.TRACE_ARENA}
+  %base = load i64, ptr %tp
+  %i0 = insertelement <32 x i64> poison, i64 %base, i32 0
+  %bases = shufflevector <32 x i64> %i0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %d = sub <32 x i64> %a, %bases
+  %in = icmp ult <32 x i64> %d, splat (i64 {1 << 39})
+  %inm = bitcast <32 x i1> %in to i32
+  %m1 = and i32 %inm, %m0
+  %order = call i32 @lw_trace_order(ptr %x)
+  %sector = lshr <32 x i64> %d, splat (i64 5)
+  %line64 = lshr <32 x i64> %d, splat (i64 7)
+  %line = trunc <32 x i64> %line64 to <32 x i32>
+  %s32 = trunc <32 x i64> %sector to <32 x i32>
+  %within = and <32 x i32> %s32, splat (i32 3)
+  %bits = shl <32 x i32> splat (i32 1), %within
+  %none = icmp eq i32 %m1, 0
+  br i1 %none, label %out, label %each
+each:
+  %m = phi i32 [ %m1, %some ], [ %left, %told ]
+  %lane = call i32 @llvm.cttz.i32(i32 %m, i1 true)
+  %s = extractelement <32 x i64> %sector, i32 %lane
+  %i1 = insertelement <32 x i64> poison, i64 %s, i32 0
+  %ss = shufflevector <32 x i64> %i1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %eq = icmp eq <32 x i64> %sector, %ss
+  %eqm = bitcast <32 x i1> %eq to i32
+  %mine = and i32 %eqm, %m
+  br label %word
+word:
+  %wm = phi i32 [ %mine, %each ], [ %rest, %word ]
+  %most = phi i32 [ 0, %each ], [ %more, %word ]
+  %wl = call i32 @llvm.cttz.i32(i32 %wm, i1 true)
+  %wa = extractelement <32 x i64> %a, i32 %wl
+  %i2 = insertelement <32 x i64> poison, i64 %wa, i32 0
+  %was = shufflevector <32 x i64> %i2, <32 x i64> poison, <32 x i32> zeroinitializer
+  %weq = icmp eq <32 x i64> %a, %was
+  %weqm = bitcast <32 x i1> %weq to i32
+  %same = and i32 %weqm, %wm
+  %n = call i32 @llvm.ctpop.i32(i32 %same)
+  %more = call i32 @llvm.umax.i32(i32 %most, i32 %n)
+  %woff = xor i32 %same, -1
+  %rest = and i32 %wm, %woff
+  %wend = icmp eq i32 %rest, 0
+  br i1 %wend, label %told, label %word
+told:
+  %less = sub i32 %more, 1
+  %place = shl i32 %less, {LANES_SHIFT}
+  %full = or i32 %what, %place
+  %bit0 = shl i32 1, %lane
+  call void @lw_trace_lines(ptr %x, ptr %w, <32 x i32> %line, <32 x i32> %bits, i32 %bit0, i32 %full, i32 %order)
+  %off = xor i32 %mine, -1
+  %left = and i32 %m, %off
+  %end = icmp eq i32 %left, 0
+  br i1 %end, label %out, label %each
+out:
+  ret void
+}}
 ; Global memory (of a generic address: the lanes that are in it). %what: kind and site.
 define internal void @lw_trace(ptr %x, ptr %w, <32 x i64> %a, i32 %m, i32 %what) noinline nounwind {{
 entry:
@@ -239,6 +302,25 @@ some:
   %within = and <32 x i32> %sector, splat (i32 3)
   %bits = shl <32 x i32> splat (i32 1), %within
   call void @lw_trace_lines(ptr %x, ptr %w, <32 x i32> %line, <32 x i32> %bits, i32 %m1, i32 %what, i32 %order)
+  br label %out
+out:
+  ret void
+}}
+; Constant memory: the addresses of a request beside its first are counted in place of wavefronts. (Words eight times as
+; far apart lie in sectors of their own.)
+define internal void @lw_trace_constants(ptr %c, <32 x i64> %a, i32 %m) noinline nounwind {{
+entry:
+  %nobody = icmp eq i32 %m, 0
+  br i1 %nobody, label %out, label %some
+some:
+  %apart = shl <32 x i64> %a, splat (i64 3)
+  %words = call i32 @lw_sectors(<32 x i64> %apart, i32 %m, i32 4)
+  %more = sub i32 %words, 1
+  %more64 = zext i32 %more to i64
+  %p = getelementptr i64, ptr %c, i64 {SITE_WAVEFRONTS}
+  %old = load i64, ptr %p
+  %new = add i64 %old, %more64
+  store i64 %new, ptr %p
   br label %out
 out:
   ret void
@@ -274,6 +356,7 @@ out:
 }}
 declare i32 @llvm.cttz.i32(i32, i1)
 declare i32 @llvm.ctpop.i32(i32)
+declare i32 @llvm.umax.i32(i32, i32)
 declare i32 @llvm.vector.reduce.or.v32i32(<32 x i32>)
 """
 

@@ -37,7 +37,8 @@ class Rates:
     constant_latency: float
     tensor_latency: float
     branch_latency: float
-    barrier_latency: float
+    barrier_latency: float  # of one warp alone
+    barrier_rate: float  # warps that arrive at barriers, a clock and SM
     shared_latency: float
     shared_atomic_latency: float
     l1_latency: float
@@ -51,13 +52,16 @@ class Rates:
     l2_port_bytes: float  # between an SM and the L2, a clock
     l2_read_gb_s: float
     l2_write_gb_s: float
-    l2_partial_sectors: float  # sectors written in part, a clock of the SM and device
+    l2_requests: float  # lines that loads ask for, a clock of the SM and device
+    l2_partial_sectors: float  # sectors written in part, the same
+    l2_slices: float  # parts of the L2 that work side by side
     l2_reuse_bytes: float  # what is found again in the L2 by all SMs
     coalescing_sms: float  # SMs whose requests to the L2 for the same are made once
     dram_gb_s: float  # reached by plain streams
+    dram_turn: float  # more time for bytes of which half are written
     dram_access_bytes: float  # read at once
-    atomic_sectors: float  # sectors with atomics, a clock of the SM and device
-    atomic_clocks: float  # between atomics on one address
+    atomic_clocks: float  # between two atomics in one slice
     launch_us: float  # of a kernel that does nothing
     blocks_per_us: float  # started, device
+    block_latency: float  # clocks from the end of a block to the start of the next in its place
     event_us: float  # what two events around a launch measure beside it

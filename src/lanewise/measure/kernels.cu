@@ -121,28 +121,66 @@ extern "C" __global__ void rate_constant(long long* clocks, u32* out, int trips,
   out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
-// Shared memory: eight loads (or stores) in flight a thread, lanes `stride` words apart.
-#define SHARED(NAME, TYPE, OP)                                                                                        \
-  extern "C" __global__ void shared_##NAME(long long* clocks, TYPE* out, int trips, int stride) {                     \
+// Loads of zeros, four chains a thread: each address follows from the value loaded before. Lanes are `stride` elements
+// apart. LOAD(v, at) loads, SUM(v) uses all of it.
+#define LOADS(NAME, TYPE, POINTER, BEGIN, LOAD, SUM)                                                                  \
+  extern "C" __global__ void NAME(long long* clocks, u32* out, const TYPE* in, int trips, int stride) {               \
     __shared__ TYPE words[2048];                                                                                      \
     for (int i = threadIdx.x; i < 2048; i += blockDim.x) words[i] = TYPE();                                           \
     __syncthreads();                                                                                                  \
-    u32 at = (u32)__cvta_generic_to_shared(&words[threadIdx.x % 32 * stride % 1024 + threadIdx.x / 32]);              \
-    TYPE v = TYPE();                                                                                                  \
+    int place = threadIdx.x % 32 * stride % (sizeof(POINTER) == 4 ? 1024 : 1 << 20); /* shared: 1024 elements */      \
+    POINTER at0 = BEGIN + place * sizeof(TYPE), at1 = at0, at2 = at0, at3 = at0;                                      \
+    TYPE v;                                                                                                           \
+    for (int warm = 0; warm < 2; warm++) { LOAD(v, at0) at0 += SUM(v); }                                              \
+    __syncthreads();                                                                                                  \
     long long start = ticks();                                                                                        \
-    _Pragma("unroll 1") for (int i = 0; i < trips; i++) { X16(OP) }                                                   \
+    _Pragma("unroll 1") for (int i = 0; i < trips; i++) {                                                             \
+      TYPE v0, v1, v2, v3;                                                                                            \
+      X4(LOAD(v0, at0) LOAD(v1, at1) LOAD(v2, at2) LOAD(v3, at3) at0 += SUM(v0); at1 += SUM(v1); at2 += SUM(v2);      \
+         at3 += SUM(v3);)                                                                                             \
+    }                                                                                                                 \
     __syncthreads();                                                                                                  \
     long long end = ticks();                                                                                          \
     if (threadIdx.x == 0) clocks[blockIdx.x] = end - start;                                                           \
-    out[blockIdx.x * blockDim.x + threadIdx.x] = v;                                                                   \
+    out[blockIdx.x * blockDim.x + threadIdx.x] = (u32)(at0 + at1 + at2 + at3);                                        \
   }
-SHARED(load32, u32, asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(at));)
-SHARED(load64, uint2, asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(at));)
-SHARED(load128, uint4, asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(at));)
-SHARED(store32, u32, asm volatile("st.shared.u32 [%1], %0;" ::"r"(v), "r"(at));)
-SHARED(store128, uint4, asm volatile("st.shared.v4.u32 [%4], {%0, %1, %2, %3};" ::"r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"(at));)
-SHARED(add, u32, asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(at), "r"(trips));)
-SHARED(addfloat, float, asm volatile("red.shared.add.f32 [%0], %1;" ::"r"(at), "f"(1.0f));)
+#define SHARED_AT ((u32)__cvta_generic_to_shared(words))
+#define GLOBAL_AT ((u64)in)
+#define SUM1(v) (v)
+#define SUM2(v) (v.x + v.y)
+#define SUM4(v) (v.x + v.y + v.z + v.w)
+#define LDS1(v, at) asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(at));
+#define LDS2(v, at) asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(at));
+#define LDS4(v, at) asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(at));
+#define LDG1(v, at) asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(v) : "l"(at));
+#define LDG2(v, at) asm volatile("ld.global.ca.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(at));
+#define LDG4(v, at) asm volatile("ld.global.ca.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(at));
+LOADS(shared_load32, u32, u32, SHARED_AT, LDS1, SUM1)
+LOADS(shared_load64, uint2, u32, SHARED_AT, LDS2, SUM2)
+LOADS(shared_load128, uint4, u32, SHARED_AT, LDS4, SUM4)
+LOADS(l1_load32, u32, u64, GLOBAL_AT, LDG1, SUM1)
+LOADS(l1_load64, uint2, u64, GLOBAL_AT, LDG2, SUM2)
+LOADS(l1_load128, uint4, u64, GLOBAL_AT, LDG4, SUM4)
+
+// Stores and atomics on shared memory: each to the place after the last, `stride` words from lane to lane.
+#define STORES(NAME, TYPE, OP)                                                                                        \
+  extern "C" __global__ void NAME(long long* clocks, u32* out, int trips, int stride) {                               \
+    __shared__ TYPE words[2048];                                                                                      \
+    for (int i = threadIdx.x; i < 2048; i += blockDim.x) words[i] = TYPE();                                           \
+    __syncthreads();                                                                                                  \
+    u32 at = SHARED_AT + threadIdx.x % 32 * stride % 1024 * sizeof(TYPE);                                             \
+    TYPE v = TYPE();                                                                                                  \
+    long long start = ticks();                                                                                        \
+    _Pragma("unroll 1") for (int i = 0; i < trips; i++) { X16(OP at ^= 4096;) }                                       \
+    __syncthreads();                                                                                                  \
+    long long end = ticks();                                                                                          \
+    if (threadIdx.x == 0) clocks[blockIdx.x] = end - start;                                                           \
+    out[blockIdx.x * blockDim.x + threadIdx.x] = at;                                                                  \
+  }
+STORES(shared_store32, u32, asm volatile("st.shared.u32 [%1], %0;" ::"r"(v), "r"(at));)
+STORES(shared_store128, uint4, asm volatile("st.shared.v4.u32 [%4], {%0, %1, %2, %3};" ::"r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"(at));)
+STORES(shared_add, u32, asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(at), "r"(trips));)
+STORES(shared_addfloat, float, asm volatile("red.shared.add.f32 [%0], %1;" ::"r"(at), "f"(1.0f));)
 
 extern "C" __global__ void barrier(long long* clocks, u32* out, int trips) {
   __syncthreads();
@@ -153,22 +191,6 @@ extern "C" __global__ void barrier(long long* clocks, u32* out, int trips) {
   if (threadIdx.x == 0) clocks[blockIdx.x] = end - start;
   out[blockIdx.x * blockDim.x + threadIdx.x] = trips;
 }
-
-// Loads that hit the L1: lanes `stride` words apart within 16 KB that every warp reads.
-#define L1(NAME, TYPE, ONE)                                                                                           \
-  extern "C" __global__ void l1_##NAME(long long* clocks, TYPE* out, const TYPE* in, int trips, int stride) {         \
-    const TYPE* at = in + (threadIdx.x % 32 * stride);                                                                \
-    TYPE v = *at;                                                                                                     \
-    __syncthreads();                                                                                                  \
-    long long start = ticks();                                                                                        \
-    _Pragma("unroll 1") for (int i = 0; i < trips; i++) { X16(ONE) }                                                  \
-    __syncthreads();                                                                                                  \
-    long long end = ticks();                                                                                          \
-    if (threadIdx.x == 0) clocks[blockIdx.x] = end - start;                                                           \
-    out[blockIdx.x * blockDim.x + threadIdx.x] = v;                                                                   \
-  }
-L1(load32, u32, asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(v) : "l"(at));)
-L1(load128, uint4, asm volatile("ld.global.ca.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(at));)
 
 // Streams over n elements, as often as `trips` says; the whole grid side by side.
 extern "C" __global__ void stream_read(uint4* out, const uint4* in, u64 n, int trips) {

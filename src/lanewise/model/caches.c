@@ -26,14 +26,17 @@ typedef struct {
 } Cache;
 
 enum { LOAD, STORE, ATOMIC };
-enum { SECTORS, L1_HITS, MERGED, L2_SECTORS, L2_HITS, DRAM_SECTORS, FROM_L1, FROM_L2, FROM_DRAM, COLUMNS };
+enum { SECTORS, LINES, L1_HITS, MERGED, L2_SECTORS, L2_HITS, DRAM_SECTORS, FROM_L1, FROM_L2, FROM_DRAM, COLUMNS };
 #define LOCAL_KEY (1ull << 62)
 #define WAYS 16
+#define JOINED 255  // as in caches.py
 #ifndef DRIFT
 #define DRIFT 1311  // blocks run slower than others by up to so much, in 1/65536
 #endif
 #define APART 0x85EBCA6Bu  // as in emulator/trace.py
 #define COALESCER 2048  // lines that a group of SMs remembers
+
+#define SLICE_LINES 4  // that lie in one slice, one behind the other
 
 typedef struct {
   uint64_t key;
@@ -45,6 +48,8 @@ typedef struct {
   uint32_t sms, group, window, dram_sectors, level;
   Cache l2;
   uint64_t dram_written, filled;
+  uint32_t slices;
+  uint64_t *steps;  // of atomics, in each slice
 } Caches;
 
 static uint32_t hash_of(uint32_t line) {
@@ -80,6 +85,22 @@ static Line *look(Cache *cache, uint64_t key, int *found) {
   *found = 0;
   return oldest;
 }
+static void add_bytes(Line *line, unsigned sectors, unsigned bytes) {
+  for (int n = 0; n < 4; n++) {
+    if (!(sectors >> n & 1) || line->valid >> n & 1) continue;
+    unsigned so_far = line->bytes[n] + bytes;
+    line->bytes[n] = so_far < 32 ? so_far : 32;
+    if (so_far >= 32) line->valid |= 1 << n;
+  }
+}
+
+// Stores that reach the L2 together with others, which were counted.
+static void join(Caches *c, uint64_t key, unsigned sectors, unsigned bytes) {
+  int found;
+  Line *line = look(&c->l2, key, &found);
+  if (found) add_bytes(line, sectors, bytes);
+}
+
 // A line leaves the L2, or a launch ends: what was written in part is read from DRAM first. Returns the sectors written.
 static unsigned write_back(Caches *c, Line *line) {
   unsigned written = line->dirty;
@@ -106,12 +127,7 @@ static unsigned ask_l2(Caches *c, uint64_t key, unsigned sectors, int kind, unsi
   unsigned missing = sectors & ~line->valid, fetched = 0;
   if (kind == STORE) {
     line->dirty |= sectors;
-    for (int n = 0; n < 4; n++) {
-      if (!(sectors >> n & 1) || line->valid >> n & 1) continue;
-      unsigned so_far = line->bytes[n] + bytes;
-      line->bytes[n] = so_far < 32 ? so_far : 32;
-      if (so_far >= 32) line->valid |= 1 << n;
-    }
+    add_bytes(line, sectors, bytes);
     counts[L2_HITS] += bits(sectors);
     return 0;
   }
@@ -129,8 +145,10 @@ static unsigned ask_l2(Caches *c, uint64_t key, unsigned sectors, int kind, unsi
   return missing;
 }
 
-Caches *lw_caches_make(uint32_t sms, uint32_t group, uint32_t window, uint32_t dram_sectors) {
+Caches *lw_caches_make(uint32_t sms, uint32_t group, uint32_t window, uint32_t dram_sectors, uint32_t slices) {
   Caches *c = calloc(1, sizeof(Caches));
+  c->slices = slices ? slices : 1;
+  c->steps = calloc(c->slices, 8);
   c->sms = sms;
   c->group = group ? group : 1;
   c->window = window;
@@ -139,6 +157,7 @@ Caches *lw_caches_make(uint32_t sms, uint32_t group, uint32_t window, uint32_t d
 }
 void lw_caches_free(Caches *c) {
   free(c->l2.lines);
+  free(c->steps);
   free(c);
 }
 // Nothing is in the L2 any more.
@@ -223,9 +242,11 @@ static unsigned touch(Run *run, const Warp *warp, uint64_t key, unsigned sectors
   Line *line = look(mine, key, &found);
   unsigned present = found ? line->valid & sectors : 0;
   out[SECTORS] += bits(sectors);
+  out[LINES]++;
   if (kind == STORE && !(key & LOCAL_KEY)) {
     out[L1_HITS] += bits(present | again);
     if (found) line->used = ++mine->clock;
+    if (again) join(run->caches, key, again, bytes);
     if (sectors & ~again) ask_l2(run->caches, key, sectors & ~again, STORE, bytes, out);
     return 0;
   }
@@ -267,7 +288,8 @@ static unsigned stored_before(const Record *records, const uint32_t *sorted, con
 // One launch. `records` are those at `level`; `width[site]` is the bytes that a lane accesses, 0 where machine code has
 // no access for a site; `spills`
 // of site s are those from first_spill[s] to first_spill[s + 1]. `counts` has COLUMNS numbers for each site and for each
-// row of a spill, `below` the sectors written to DRAM and those of them that were read first. Returns 0, or 1 where there is no memory.
+// row of a spill, `below` the sectors written to DRAM and those of them that were read first, and the
+// most that atomics ask of one slice. Returns 0, or 1 where there is no memory.
 int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t level, uint32_t blocks,
                   uint32_t warps_a_block, uint32_t blocks_a_sm, uint32_t l1_lines, uint32_t l2_lines,
                   const uint8_t *width, uint32_t sites, const Spill *spills, const uint32_t *first_spill,
@@ -278,7 +300,8 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
     c->l2.clock >>= 2;
   }
   c->dram_written = c->filled = 0;
-  below[0] = below[1] = 0;
+  memset(c->steps, 0, c->slices * 8);
+  below[0] = below[1] = below[2] = 0;
   if (!count) return 0;
   size_t total = (size_t)blocks * warps_a_block, groups = (c->sms + c->group - 1) / c->group;
   uint32_t slots = c->sms * blocks_a_sm;
@@ -360,6 +383,8 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
         uint64_t *out = counts + (size_t)site * COLUMNS;
         if (kind == ATOMIC) {
           out[SECTORS] += bits(sectors);
+          out[LINES]++;
+          c->steps[scatter(r->line / SLICE_LINES) % c->slices] += width[site] == JOINED ? 1 : lanes;
           from = ask_l2(c, r->line, sectors, ATOMIC, 0, out) ? 3 : 2;
         } else {
           uint64_t key = local ? local_key(warp, r->warp, r->line - r->warp * APART) : r->line;
@@ -393,5 +418,7 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
     if (c->l2.lines[n].dirty & ~c->l2.lines[n].valid) write_back(c, c->l2.lines + n);
   below[0] = c->dram_written;
   below[1] = c->filled;
+  for (uint32_t s = 0; s < c->slices; s++)
+    if (c->steps[s] > below[2]) below[2] = c->steps[s];
   return 0;
 }

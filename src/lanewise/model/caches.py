@@ -31,18 +31,21 @@ class CacheShape:
     sm_count: int
     l2_bytes: int
     dram_bytes: int
+    slices: int
     coalescing_sms: int
     coalescing_turns: int
 
 
 @dataclass(frozen=True, slots=True)
 class SiteTraffic:
-    """What became of the requests of one memory site; sectors of 32 bytes, estimated where a share was followed.
+    """What became of the requests of one memory site; sectors of 32 bytes in lines of 128, estimated where a share was
+    followed.
 
     `merged` were asked of the L2 together with another SM's. The last three are requests by the furthest place that one
     of their sectors came from."""
 
     sectors: float
+    lines: float
     l1_hits: float
     merged: float
     l2_sectors: float
@@ -56,11 +59,13 @@ class SiteTraffic:
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """One launch: by site, sectors written to DRAM, those of them that were written in part and so had to be read
-    first, and the share of all lines that was followed."""
+    first, the most that atomics ask of one slice of the L2 (lanes one after another), and the share of all lines that
+    was followed."""
 
     sites: dict[int, SiteTraffic]
     written_sectors: float
     filled_sectors: float
+    atomic_steps: float
     share: float
 
 
@@ -76,6 +81,7 @@ class Spill:
 
 
 _COLUMNS = len(SiteTraffic.__dataclass_fields__)
+JOINED = 255  # in place of the width of an atomic: one lane does it for all that are at one address
 MOST = 4 * RECORDS  # accesses that are followed one by one
 
 
@@ -86,7 +92,11 @@ class Caches:
         self._library = _library()
         self._shape = shape
         self._state = self._library.lw_caches_make(
-            shape.sm_count, shape.coalescing_sms, shape.coalescing_turns, shape.dram_bytes // SECTOR_BYTES
+            shape.sm_count,
+            shape.coalescing_sms,
+            shape.coalescing_turns,
+            shape.dram_bytes // SECTOR_BYTES,
+            shape.slices,
         )
 
     def __del__(self) -> None:
@@ -117,7 +127,7 @@ class Caches:
         table = np.array([(s.word, s.kind, s.row) for s in after], np.uint32).reshape(-1, 3)
         first = np.searchsorted([s.after for s in after], np.arange(len(widths) + 1)).astype(np.uint32)
         counts = np.zeros((rows, _COLUMNS), np.uint64)
-        below = np.zeros(2, np.uint64)
+        below = np.zeros(3, np.uint64)
         records = np.ascontiguousarray(trace.records)
         failed = self._library.lw_caches_run(
             self._state, records.ctypes.data, len(records), trace.level, blocks, warps_per_block, blocks_per_sm,
@@ -128,7 +138,7 @@ class Caches:
             raise MemoryError("the caches of a launch do not fit this machine's memory")
         scale = float(1 << trace.level)
         sites = {n: SiteTraffic(*(scale * float(v) for v in row)) for n, row in enumerate(counts) if row.any()}
-        return Traffic(sites, scale * float(below[0]), scale * float(below[1]), 1 / scale)
+        return Traffic(sites, scale * float(below[0]), scale * float(below[1]), scale * float(below[2]), 1 / scale)
 
 
 def _level(trace: Trace, spills: Sequence[Spill]) -> int:
@@ -151,7 +161,7 @@ def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(built))
     whole, pointer = ctypes.c_uint32, _POINTER
     library.lw_caches_make.restype = pointer
-    library.lw_caches_make.argtypes = [whole] * 4
+    library.lw_caches_make.argtypes = [whole] * 5
     library.lw_caches_free.argtypes = library.lw_caches_flush.argtypes = [pointer]
     library.lw_caches_run.argtypes = [pointer, pointer, *[whole] * 7, pointer, whole, *[pointer] * 4]
     return library

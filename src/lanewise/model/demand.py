@@ -11,6 +11,7 @@ from lanewise.emulator.unit import SiteInfo
 from lanewise.hardware.rates import Rates
 from lanewise.model.caches import SiteTraffic, Traffic
 from lanewise.model.pipes import Pipe, pipe
+from lanewise.model.ports import port_cycles
 from lanewise.model.walk import LONG_SCOREBOARD, SHORT_SCOREBOARD, Walk, walk
 from lanewise.records import AccessKind, Space
 from lanewise.sass.costs import AccessCost, MachineCosts
@@ -18,7 +19,7 @@ from lanewise.sass.kernel import MachineKernel
 
 SECTOR = 32
 LINE = 128
-_IN_PART = 4
+_IN_PART = 3
 _FLOPS = {"FFMA": 2, "FADD": 1, "FMUL": 1, "DFMA": 2, "DADD": 1, "DMUL": 1, "HFMA2": 4, "HADD2": 2, "HMUL2": 2}
 
 
@@ -29,14 +30,17 @@ class Demand:
     warps: int
     walk: Walk
     instructions: Mapping[Pipe, float]
-    l1_cycles: float
+    issue_cycles: float  # with what the register file takes
+    barriers: float  # that a warp comes to
+    l1_cycles: float  # of the LSU and the L1 behind it: instructions, wavefronts, lines
     constant_cycles: float
     l2_read_bytes: float
     l2_write_bytes: float
+    l2_lines: float
     partial_sectors: float
-    atomic_sectors: float
-    atomic_lanes: float
+    atomic_steps: float
     dram_bytes: float
+    dram_cost: float  # as bytes, with what turning the bus and writing in part cost
     flops: int  # of the whole launch
 
 
@@ -80,54 +84,65 @@ def demand(
     traffic: Traffic,
     counted: Sequence[SiteCounts],
     warps: int,
+    warps_per_block: int,
     rates: Rates,
 ) -> Demand:
     """`warps` are those the launch started."""
     runs = [run.warps / warps for run in costs.blocks]
     instructions: dict[Pipe, float] = defaultdict(float)
-    flops = 0
+    flops, issue_cycles, barriers = 0, 0.0, 0.0
     for block, run in zip(machine.blocks, costs.blocks, strict=True):
         for instruction in block.instructions:
             instructions[pipe(instruction)] += run.warps / warps
             flops += _FLOPS.get(instruction.name, 0) * run.threads
+            barriers += run.warps / warps if instruction.name == "BAR" else 0.0
+        issue_cycles += run.warps / warps * sum(port_cycles(block.instructions))
     by_line: dict[tuple[str, int], list[SiteTraffic]] = defaultdict(list)
     for site in sites:
         if site.index in traffic.sites:
             by_line[machine.suffix(site.module), site.ptx_line].append(traffic.sites[site.index])
     memory: dict[int, tuple[float, str]] = {}
     l1 = 0.0
-    atomic_lanes = 0.0
     for cost in costs.accesses:
         requests = max(cost.requests, 1)
         offset = cost.access.instruction.offset
         if cost.space == Space.SHARED:
-            waves = (cost.wavefronts or 0) / requests
+            on = cost.site.requests_on if cost.site is not None else 0
+            waves = (cost.wavefronts or 0) / (on or requests)  # of those that wait: where a lane asked
             own = rates.shared_atomic_latency if cost.access.instruction.name == "ATOMS" else rates.shared_latency
             memory[offset] = own + max(0.0, waves - 1) / rates.shared_wavefronts, SHORT_SCOREBOARD
-            l1 += (cost.wavefronts or 0) / warps / rates.shared_wavefronts
+            further = max(0, (cost.wavefronts or 0) - (on or cost.requests))
+            l1 += cost.requests / warps / rates.lsu_rate + further / warps / rates.shared_wavefronts
         elif cost.space in (Space.GLOBAL, Space.LOCAL):
-            l1 += cost.requests / warps * _l1_cycles(cost, rates)
-            atomic_lanes += cost.threads_on / warps if _kind(cost) == AccessKind.ATOMIC else 0.0
+            found = by_line.get(cost.access.line, []) if cost.access.line is not None else []
+            own = _l1_cycles(cost, found, rates)
+            l1 += cost.requests / warps * own
             if _kind(cost) != AccessKind.STORE:
-                found = by_line.get(cost.access.line, []) if cost.access.line is not None else []
-                memory[offset] = _latency(cost, found, rates), LONG_SCOREBOARD
+                memory[offset] = _latency(cost, found, rates) + max(0.0, own - 1), LONG_SCOREBOARD
     issue = {unit: 4 / rate for unit, rate in pipe_rates(rates).items()}
+    if barriers:  # a block waits for what only some of its warps do
+        runs = [max(run, min(1.0, run * warps_per_block)) for run in runs]
     alone = walk(machine.blocks, runs, latencies(rates), memory, issue)
     partial = sum(_partial_sectors(cost) for cost in costs.accesses) / warps
-    read, written, atomic = _below(sites, traffic, warps)
+    read, written, lines, atomic = _below(sites, traffic, warps)
+    moved, cost_of_dram = _dram(traffic, rates)
+    accessing = sum(cost.requests for cost in costs.accesses) / warps
     return Demand(
-        warps,
-        alone,
-        dict(instructions),
-        l1,
-        _constants(counted) / warps * rates.constant_clocks,
-        read,
-        written,
-        partial,
-        atomic,
-        atomic_lanes,
-        _dram_bytes(traffic, rates) / warps,
-        flops,
+        warps=warps,
+        walk=alone,
+        instructions=dict(instructions),
+        issue_cycles=issue_cycles,
+        barriers=barriers,
+        l1_cycles=l1 + max(0.0, instructions[Pipe.LSU] - accessing) / rates.lsu_rate,
+        constant_cycles=_constants(counted) / warps * rates.constant_clocks,
+        l2_read_bytes=read,
+        l2_write_bytes=written,
+        l2_lines=lines,
+        partial_sectors=partial + atomic,
+        atomic_steps=traffic.atomic_steps / warps,
+        dram_bytes=moved / warps,
+        dram_cost=cost_of_dram / warps,
+        flops=flops,
     )
 
 
@@ -137,13 +152,14 @@ def _kind(cost: AccessCost) -> AccessKind:
     return memory[1]
 
 
-def _l1_cycles(cost: AccessCost, rates: Rates) -> float:
+def _l1_cycles(cost: AccessCost, found: list[SiteTraffic], rates: Rates) -> float:
     """Of one request: the lines it looks up, or the bytes it moves."""
     requests = max(cost.requests, 1)
     sectors = (cost.sectors or 0) / requests
     bytes_ = cost.threads_on / requests * cost.access.instruction.width_bits / 8
-    lines = max(1.0, bytes_ / LINE, sectors if sectors * SECTOR > 2 * bytes_ else sectors / 4)
-    return max(lines / rates.l1_lines, bytes_ / rates.l1_bytes)
+    followed = sum(s.sectors for s in found)
+    lines = sectors * sum(s.lines for s in found) / followed if followed else sectors / 4
+    return max(max(1.0, lines) / rates.l1_lines, bytes_ / rates.l1_bytes)
 
 
 def _latency(cost: AccessCost, found: list[SiteTraffic], rates: Rates) -> float:
@@ -158,7 +174,7 @@ def _latency(cost: AccessCost, found: list[SiteTraffic], rates: Rates) -> float:
 
 def _constants(counted: Sequence[SiteCounts]) -> float:
     """Further addresses, beside the first of each request, that warps read from constant memory."""
-    return sum(max(0, c.sectors - c.requests) for c in counted if c.site.space == Space.CONST)
+    return sum(c.wavefronts for c in counted if c.site.space == Space.CONST)
 
 
 def _partial_sectors(cost: AccessCost) -> float:
@@ -169,21 +185,27 @@ def _partial_sectors(cost: AccessCost) -> float:
     return cost.sectors if cost.sectors > 2 * whole else 0.0
 
 
-def _dram_bytes(traffic: Traffic, rates: Rates) -> float:
-    """A sector written in part costs a whole access to read and one to write, each with the bus turned round."""
-    moved = sum(s.dram_sectors for s in traffic.sites.values()) + traffic.written_sectors - traffic.filled_sectors
-    return moved * SECTOR + traffic.filled_sectors * _IN_PART * rates.dram_access_bytes
+def _dram(traffic: Traffic, rates: Rates) -> tuple[float, float]:
+    """Bytes moved, and what they cost: the bus is turned round between reads and writes; a sector written in part takes
+    a whole access to read and one to write, and as much again to turn."""
+    read = sum(s.dram_sectors for s in traffic.sites.values()) * SECTOR
+    filled, written = traffic.filled_sectors * SECTOR, traffic.written_sectors * SECTOR
+    whole = read + written - filled
+    turned = 2 * min(read, written - filled) * rates.dram_turn / 2
+    return read + filled + written, whole + turned + traffic.filled_sectors * _IN_PART * rates.dram_access_bytes
 
 
-def _below(sites: tuple[SiteInfo, ...], traffic: Traffic, warps: int) -> tuple[float, float, float]:
-    """Bytes read from and written to the L2, sectors with atomics."""
-    read = written = atomic = 0.0
+def _below(sites: tuple[SiteInfo, ...], traffic: Traffic, warps: int) -> tuple[float, float, float, float]:
+    """Bytes read from and written to the L2, lines that loads ask it for, sectors with atomics."""
+    read = written = lines = atomic = 0.0
     for index, site in traffic.sites.items():
         kind = sites[index].kind if index < len(sites) else AccessKind.LOAD
         if kind == AccessKind.LOAD:
             read += site.l2_sectors * SECTOR
+            asked = site.sectors - site.l1_hits
+            lines += site.lines * asked / site.sectors if site.sectors else 0.0
         elif kind == AccessKind.STORE:
             written += site.l2_sectors * SECTOR
         else:
             atomic += site.l2_sectors
-    return read / warps, written / warps, atomic / warps
+    return read / warps, written / warps, lines / warps, atomic / warps

@@ -10,7 +10,8 @@ from lanewise.emulator.trace import Trace
 from lanewise.emulator.unit import SiteInfo
 from lanewise.errors import LanewiseError
 from lanewise.hardware.device import DeviceSpec
-from lanewise.model.caches import Caches, CacheShape, Traffic
+from lanewise.model.atomics import joined_atomics
+from lanewise.model.caches import JOINED, Caches, CacheShape, Traffic
 from lanewise.model.demand import Demand, demand
 from lanewise.model.placement import Placement
 from lanewise.model.spills import spills
@@ -48,6 +49,7 @@ class DeviceModel:
                 spec.values.sm_count,
                 int(rates.l2_reuse_bytes),
                 int(rates.dram_access_bytes),
+                int(rates.l2_slices),
                 int(rates.coalescing_sms),
                 _COALESCING_TURNS,
             )
@@ -69,8 +71,8 @@ class DeviceModel:
         if self._cold:
             self._caches.flush()
         traffic = self._traffic(placed, machine, costs, sites, trace)
-        asked = demand(machine, costs, sites, traffic, counted, placed.warps, self.spec.rates)
-        timed = timing(self.spec, placed, asked)
+        asked = demand(machine, costs, sites, traffic, counted, placed.warps, placed.warps_per_block, self.spec.rates)
+        timed = timing(self.spec, placed, asked, cold=self._cold)
         caches = "cold" if self._cold else "warm"
         return Modelled(timed, _memory(sites, traffic), _roof(self.spec, asked, timed), caches)
 
@@ -80,8 +82,10 @@ class DeviceModel:
         lines = {access.line for access in machine.accesses if access.ptx is not None}
         useful = [s for s in sites if s.recount is None and (machine.suffix(s.module), s.ptx_line) in lines]
         widths = [0] * len(sites)
+        joined = joined_atomics(machine)
         for site in useful:
-            widths[site.index] = max(1, site.width_bits // 8)
+            one_lane = (machine.suffix(site.module), site.ptx_line) in joined
+            widths[site.index] = JOINED if one_lane else max(1, site.width_bits // 8)
         site_of_line = {(machine.suffix(site.module), site.ptx_line): site.index for site in useful}
         spilled = spills(machine, site_of_line, len(sites))
         return self._caches.launch(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lanewise.emulator.kinds import Tag
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.trace import ATOMIC, KIND_SHIFT, LOAD, LOCAL_BIT, SITE_SHIFT, STORE
 from lanewise.ptx.syntax import Instruction
@@ -23,7 +24,11 @@ def tell(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quant
     what = _KINDS[site.kind] << KIND_SHIFT | site.index << SITE_SHIFT
     if site.space in (Space.GLOBAL, Space.GENERIC):
         lanes = f"<32 x i64> {t.vector(address)}, i32 {t.mask(ins)}"
-        t.out.line(f"call void @lw_trace(ptr %x, ptr %w, {lanes}, i32 {what})")
+        name = "lw_trace_atomic" if site.kind == AccessKind.ATOMIC else "lw_trace"
+        t.out.line(f"call void @{name}(ptr %x, ptr %w, {lanes}, i32 {what})")
+    elif site.space == Space.CONST and address.tag != Tag.UNIFORM:
+        counters, _ = t.site_pointers(site)
+        t.out.line(f"call void @lw_trace_constants(ptr {counters}, <32 x i64> {t.vector(address)}, i32 {t.mask(ins)})")
     elif site.space == Space.LOCAL:
         what |= 1 << LOCAL_BIT
         t.out.line(

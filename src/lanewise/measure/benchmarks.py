@@ -1,0 +1,193 @@
+"""Run the micro-benchmarks of `kernels.cu` and derive the table `rates` of a device file from them.
+
+Clocks are of the SM (`%clock64`), read in the kernel; times are between two events, less those of an empty kernel.
+Nothing here depends on what programs the model is judged by.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from lanewise.measure.driver import Driver
+from lanewise.toolchain import nvrtc
+
+Pointer, Int, Unsigned, Long, Size = ctypes.c_uint64, ctypes.c_int, ctypes.c_uint, ctypes.c_longlong, ctypes.c_ulonglong
+Tell = Callable[[str], None]
+MB = 1 << 20
+_SM_COUNT, _MAJOR, _MINOR, _L2 = 16, 75, 76, 38  # CUdevice_attribute
+_TYPES: dict[str, Any] = {"ffma": ctypes.c_float, "dfma": ctypes.c_double, "rsqrt": ctypes.c_float, "imad": Unsigned,
+          "lop3": Unsigned, "shfl": Unsigned, "hfma2": Unsigned, "convert": ctypes.c_float}  # fmt: skip
+_CHAIN = 32  # instructions of one trip
+_TRIPS = 64
+_ADDRESS = 4.0  # clocks that a chase spends on the address of its next load
+_LAUNCH_US = 1.25  # of an empty kernel, as a profiler reads it on an H200; events cannot tell it from their own cost
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A device with the kernels loaded and memory for them."""
+
+    driver: Driver
+    module: ctypes.c_void_p
+    sms: int
+    clocks: int
+    out: int
+    memory: int
+    memory_bytes: int
+    empty_us: float
+
+    @staticmethod
+    def start() -> Bench:
+        """Compile for the device that is there. Raises EnvironmentProblem without a driver or NVRTC."""
+        driver = Driver()
+        source = files("lanewise.measure").joinpath("kernels.cu").read_text(encoding="utf-8")
+        arch = f"sm_{driver.attribute(_MAJOR)}{driver.attribute(_MINOR)}"
+        module = driver.module(nvrtc.compile_source(source, arch=arch, name="kernels.cu").encode())
+        size = 1 << (min(2 << 30, driver.memory_bytes // 4).bit_length() - 1)
+        empty = driver.timed(driver.function(module, "empty"), 1, 32, [])
+        return Bench(
+            driver, module, driver.attribute(_SM_COUNT), driver.allocate(MB), driver.allocate(64 * MB),
+            driver.allocate(size), size, empty,
+        )  # fmt: skip
+
+    def cycles(self, kernel: str, warps: int, arguments: Sequence[Any], *, blocks: int | None = None) -> float:
+        """Clocks of the timed part, the median over SMs, of the second of two launches."""
+        blocks = blocks or self.sms
+        function = self.driver.function(self.module, kernel)
+        for _ in range(2):
+            self.driver.launch(function, blocks, 32 * warps, [Pointer(self.clocks), Pointer(self.out), *arguments])
+            self.driver.synchronize()
+        return float(np.median(self.driver.read(self.clocks, blocks, np.int64)))
+
+    def microseconds(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Any]) -> float:
+        """Of one launch, without what an empty one takes."""
+        function = self.driver.function(self.module, kernel)
+        return max(1e-3, self.driver.timed(function, blocks, threads, arguments) - self.empty_us)
+
+    def latency(self, name: str) -> float:
+        one = _TYPES[name](1)
+        return self.cycles(f"latency_{name}", 1, [Int(_TRIPS), one, one], blocks=1) / _TRIPS / _CHAIN
+
+    def rate(self, name: str) -> float:
+        one = _TYPES[name](1)
+        return 32 * _TRIPS * _CHAIN / self.cycles(f"rate_{name}", 32, [Int(_TRIPS), one, one])
+
+    def chase(self, operator: str, size: int, *, stride: int = 128, steps: int = 4096) -> float:
+        """Clocks a load of a random ring of `size` bytes, the ring read once before where that is quick."""
+        count = size // stride
+        order = np.random.default_rng(1).permutation(count).astype(np.int64)
+        ring = np.zeros(size // 4, np.uint32)
+        ring[order * (stride // 4)] = np.roll(order, -1).astype(np.uint32) * np.uint32(stride // 4)
+        self.driver.write(self.memory, ring)
+        warm = count if count < 1 << 19 else 0
+        return self.cycles(f"chase_{operator}", 1, [Pointer(self.memory), Int(warm), Int(steps)], blocks=1) / steps
+
+    def loads(self, kernel: str, stride: int) -> float:
+        """Clocks an SM spends on one load of a warp."""
+        return self.cycles(kernel, 32, [Pointer(self.memory), Int(32), Int(stride)]) / (32 * 32 * 16)
+
+    def stores(self, kernel: str, stride: int) -> float:
+        return self.cycles(kernel, 32, [Int(32), Int(stride)]) / (32 * 32 * 16)
+
+    def stream(self, kernel: str, size: int, trips: int) -> float:
+        """10^9 bytes a second of a stream over `size` bytes, `trips` times."""
+        blocks = 8 * self.sms
+        half = self.memory + self.memory_bytes // 2
+        arguments: list[Any] = {
+            "stream_read": [Pointer(self.out), Pointer(self.memory), Size(size // 16), Int(trips)],
+            "stream_write": [Pointer(self.memory), Size(size // 16), Int(trips)],
+            "stream_copy": [Pointer(self.memory), Pointer(half), Size(size // 32), Int(trips)],
+        }[kernel]
+        return size * trips / self.microseconds(kernel, blocks, 256, arguments) / 1000
+
+    def atomics(self, distinct: int, step: int) -> float:
+        """Nanoseconds an atomic of one lane, each warp at one of `distinct` addresses `step` words apart."""
+        blocks, trips = 8 * self.sms, 8
+        arguments = [Pointer(self.memory), Int(trips), Unsigned(distinct), Unsigned(step), Int(0)]
+        return 1000 * self.microseconds("atomic_add", blocks, 256, arguments) / (blocks * 256 * trips)
+
+
+def _whole(rate: float) -> float:
+    """The power of two that a rate without the loop around it would be."""
+    return float(2.0 ** round(math.log2(rate)))
+
+
+def _round(value: float, digits: int = 3) -> float:
+    return float(f"{value:.{digits}g}")
+
+
+def measure(bench: Bench, tell: Tell) -> dict[str, float]:
+    """Values of `hardware.rates.Rates` that micro-benchmarks give; `tell` is called with what is under way."""
+    found: dict[str, float] = {"issue_rate": 4}
+    tell("arithmetic")
+    for name, field in (("ffma", "fma"), ("imad", "imad"), ("lop3", "alu"), ("dfma", "fp64"), ("hfma2", "half"),
+                        ("rsqrt", "xu"), ("convert", "conversion")):  # fmt: skip
+        found[f"{field}_rate"] = _whole(bench.rate(name))
+        found[f"{field}_latency"] = _round(bench.latency(name), 2)
+    found["lsu_rate"] = _whole(bench.rate("shfl"))
+    found["shuffle_latency"] = _round(bench.latency("shfl"), 2)
+    tell("barriers, constants, shared memory")
+    one, many = (bench.cycles("barrier", warps, [Int(32)]) / (32 * 16) for warps in (1, 32))
+    found["barrier_rate"] = _round(31 / (many - one), 2)
+    found["barrier_latency"] = _round(one - 1 / found["barrier_rate"], 2)
+    found["constant_latency"] = _round(bench.cycles("chase_constant", 1, [Int(1024)], blocks=1) / 1024 - _ADDRESS, 2)
+    spread = bench.cycles("rate_constant", 32, [Int(32), Int(32), Int(1)]) / (32 * 32 * 8)
+    found["constant_clocks"] = _round(spread / 32, 2)
+    found["shared_latency"] = _round(bench.cycles("chase_shared", 1, [Int(1024)], blocks=1) / 1024, 2)
+    found["shared_wavefronts"] = _round(32 / bench.stores("shared_store32", 32), 2)
+    found["shared_atomic_latency"] = _round(bench.cycles("latency_atomic_shared", 1, [Int(512)], blocks=1) / 512, 2)
+    tell("caches and DRAM: latencies")
+    l2 = bench.driver.attribute(_L2)
+    found["l1_latency"] = _round(bench.chase("l1", 8192) - _ADDRESS)
+    found["l2_latency"] = _round(bench.chase("l2", l2 // 8) - _ADDRESS)
+    found["dram_latency"] = _round(bench.chase("l2", min(bench.memory_bytes, 8 * l2), stride=512) - _ADDRESS)
+    found["atomic_latency"] = _round(bench.cycles("latency_atomic", 1, [Int(512)], blocks=1) / 512)
+    tell("caches and DRAM: bandwidths")
+    found["l1_lines"] = _round(32 / bench.loads("l1_load32", 32), 2)
+    found["l1_bytes"] = _round(512 / bench.loads("l1_load128", 1), 2)
+    found |= _below(bench, l2)
+    tell("atomics, launches")
+    clock = bench.driver.attribute(13) / 1e6
+    found["atomic_clocks"] = _round(bench.atomics(1, 1) * clock)
+    empty = bench.driver.function(bench.module, "empty")
+    few, lots = (bench.driver.timed(empty, blocks, 256, []) for blocks in (16384, 65536))
+    found["blocks_per_us"] = _round((65536 - 16384) / (lots - few))
+    found["event_us"] = _round(max(0.0, bench.empty_us - _LAUNCH_US), 2)
+    return found
+
+
+def _below(bench: Bench, l2: int) -> dict[str, float]:
+    """Bandwidths of L2 and DRAM, and how much the L2 keeps from launch to launch."""
+    clock = bench.driver.attribute(13) / 1e6  # clocks a nanosecond
+    small, large = l2 // 4 // MB * MB, bench.memory_bytes
+    found = {
+        "l2_read_gb_s": _round(bench.stream("stream_read", small, 64)),
+        "l2_write_gb_s": _round(bench.stream("stream_write", small, 64)),
+        "dram_gb_s": _round(max(bench.stream("stream_read", large, 1), bench.stream("stream_write", large, 1))),
+    }
+    copied = bench.stream("stream_copy", large, 1)
+    found["dram_turn"] = _round(max(0.01, 2 * (found["dram_gb_s"] / copied - 1)), 2)
+    threads, trips, stride = 8 * bench.sms * 256, 32, 32
+    words = small // 4
+    for kernel, field in (("scatter_write", "l2_partial_sectors"), ("scatter_read", "l2_requests")):
+        first = [Pointer(bench.out)] if kernel == "scatter_read" else []
+        arguments = [*first, Pointer(bench.memory), Size(words), Int(stride), Int(trips)]
+        nanoseconds = 1000 * bench.microseconds(kernel, 8 * bench.sms, 256, arguments)
+        found[field] = _round(threads * trips / nanoseconds / clock)
+    # One launch after the other over the same bytes: the largest size that is still read faster than DRAM gives it.
+    found["l2_reuse_bytes"] = float(l2 // 2)
+    for eighths in range(4, 9):
+        size = l2 * eighths // 8 // MB * MB
+        if bench.stream("stream_copy", size, 1) > found["dram_gb_s"] * size / (size + l2 / 2):
+            found["l2_reuse_bytes"] = float(size)
+    alone = [Pointer(bench.out), Pointer(bench.memory), Size(MB // 16), Int(64)]
+    nanoseconds = 1000 * bench.microseconds("stream_read", 1, 1024, alone)
+    found["l2_port_bytes"] = _round(64 * MB / nanoseconds / clock, 2)
+    return found
