@@ -40,9 +40,9 @@ def run() -> Runner:
     return run_it
 
 
-def _build(*names: str, flags: tuple[str, ...] = ()) -> Path:
+def _build(*names: str, arch: str = "sm_90", flags: tuple[str, ...] = ()) -> Path:
     sources = [PROGRAMS / name for name in names]
-    return nvcc.build(sources, arch="sm_90", flags=("-std=c++17", *flags), libcudart_dir=library_directory())
+    return nvcc.build(sources, arch=arch, flags=("-std=c++17", *flags), libcudart_dir=library_directory())
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +74,7 @@ def textures_program() -> Path:
 
 @pytest.fixture(scope="session")
 def clusters_program() -> Path:
-    return _build("clusters.cu", flags=("-lcuda",))
+    return _build("clusters.cu", arch="sm_90a", flags=("-lcuda",))
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from lanewise.emulator import (
     moving,
     remote_stores,
     scheduler,
+    tensor_changes,
     tensor_copies,
     tensor_issue,
     trace,
@@ -43,6 +44,7 @@ def text() -> str:
         bulk_issue.definitions(),
         tensor_copies.definitions(),
         tensor_issue.definitions(),
+        tensor_changes.definitions(),
         trace.definitions(),
         remote_stores.definitions(),
     ]

@@ -29,6 +29,7 @@ _DIMENSIONS = range(1, 5)
 FILL = 0x7FF7_7FF7_7FF7_7FF7  # what an H200 fills with where the map asks for NaN, whatever the type
 ENDLESS = 1 << 40  # more than any coordinate
 CHUNK = 16
+assert TensorCopy.MAP == 0
 
 
 def definitions() -> str:
@@ -73,6 +74,14 @@ def _fault(c: Code, what: int, address: str) -> None:
     c.line("unreachable")
 
 
+def checksum(c: Code, at: str) -> str:
+    """`tensor_maps.checksum` of the map at a pointer."""
+    total = c.variable()
+    with c.loop(Layout.CHECK // 4) as i:
+        c.set(total, c.op("and", c.add(c.mul(c.get(total), 31), c.field(at, c.mul(i, 4), "i32")), 0xFFFFFFFF))
+    return c.get(total)
+
+
 def _divided_up(c: Code, a: str, b: str) -> str:
     return c.op("sdiv", c.sub(c.add(a, b), 1), b)
 
@@ -81,11 +90,7 @@ def _check() -> str:
     """Look at the map and the place in shared memory, when the copy is issued. Returns the bytes of the box."""
     c = Code()
     magic = c.test("eq", c.field("%a", TensorCopy.MAP + Layout.MAGIC, "i32"), MAGIC)
-    total = c.variable()
-    with c.loop(Layout.CHECK // 4) as i:
-        word = c.field(c.at("%a", TensorCopy.MAP), c.mul(i, 4), "i32")
-        c.set(total, c.op("and", c.add(c.mul(c.get(total), 31), word), 0xFFFFFFFF))
-    same = c.test("eq", c.get(total), c.field("%a", TensorCopy.MAP + Layout.CHECK, "i32"))
+    same = c.test("eq", checksum(c, "%a"), c.field("%a", TensorCopy.MAP + Layout.CHECK, "i32"))
     with c.unless(c.both(magic, same)):
         _fault(c, TensorFault.MAP, c.field("%a", TensorCopy.MAP_ADDRESS))
     rank = c.field("%a", TensorCopy.MAP + Layout.RANK, "i8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanewise.emulator.flow import registers_in
-from lanewise.emulator.lowering import asynchronous
+from lanewise.emulator.lowering import asynchronous, tensor_map
 from lanewise.emulator.program import Program
 from lanewise.emulator.unit import BUILTIN_FUNCTIONS, reachable
 from lanewise.ptx.instructions import explain, lookup
@@ -65,6 +65,8 @@ def _reason(program: Program, module: int, function: Function, ins: Instruction)
                 return f"register {name} is not declared"
     if ins.opcode == "cp" and spec.lowering.startswith("asynchronous."):
         return asynchronous.wrong_constant(ins)
+    if spec.lowering == "tensor_map.replace":
+        return tensor_map.wrong_constant(ins)
     if ins.opcode == "call":
         return _call_reason(program, module, function, ins)
     if ins.opcode in ("ld", "st") and any(modifier.split("::")[0] == "param" for modifier in ins.modifiers):

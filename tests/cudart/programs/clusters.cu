@@ -60,6 +60,35 @@ __global__ void by_address(const CUtensorMap *map, int x, int y) { box(map, x, y
 __constant__ CUtensorMap in_constant;
 __global__ void by_constant(int x, int y) { box(&in_constant, x, y, 8); }
 
+// A map is changed in shared memory, copied to global memory, and used from there.
+__global__ void changed(const __grid_constant__ CUtensorMap map, CUtensorMap *there, unsigned *data) {
+  __shared__ alignas(128) CUtensorMap here;
+  unsigned s = (unsigned)__cvta_generic_to_shared(&here);
+  if (threadIdx.x < 32) {
+    ((unsigned *)&here)[threadIdx.x] = ((const unsigned *)&map)[threadIdx.x];
+    __syncwarp();
+    if (threadIdx.x == 0) {
+#define FIELD(F) "tensormap.replace.tile." F ".shared::cta.b1024"
+      asm volatile(FIELD("global_address") ".b64 [%0], %1;" ::"r"(s), "l"(data) : "memory");
+      asm volatile(FIELD("rank") ".b32 [%0], 1;" ::"r"(s) : "memory");
+      asm volatile(FIELD("elemtype") ".b32 [%0], 2;" ::"r"(s) : "memory");
+      asm volatile(FIELD("global_dim") ".b32 [%0], 0, %1;" ::"r"(s), "r"(48) : "memory");
+      asm volatile(FIELD("global_dim") ".b32 [%0], 1, %1;" ::"r"(s), "r"(20) : "memory");
+      asm volatile(FIELD("global_stride") ".b64 [%0], 0, %1;" ::"r"(s), "l"(512ull) : "memory");
+      asm volatile(FIELD("box_dim") ".b32 [%0], 1, %1;" ::"r"(s), "r"(4) : "memory");
+      asm volatile(FIELD("element_stride") ".b32 [%0], 1, %1;" ::"r"(s), "r"(1) : "memory");
+      asm volatile(FIELD("swizzle_mode") ".b32 [%0], 0;" ::"r"(s) : "memory");
+      asm volatile(FIELD("fill_mode") ".b32 [%0], 0;" ::"r"(s) : "memory");
+    }
+    __syncwarp();
+    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;"
+                 ::"l"(there), "r"(s) : "memory");
+    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(there) : "memory");
+  }
+  __syncthreads();
+  box(there, 32, 18, 4);
+}
+
 template <class... A>
 static cudaError_t launch(void (*kernel)(A...), unsigned grid, dim3 cluster, A... arguments) {
   cudaLaunchConfig_t config{};
@@ -188,10 +217,35 @@ static void maps() {
   CHECK(back[0] == 1);
 }
 
+// 64 rows of 128, of which the map has rows of 48 at twice the distance; the box starts at row 18 of 20.
+static void changes() {
+  unsigned *data, *other;
+  OK(cudaMalloc(&data, 64 * 128 * 4));
+  OK(cudaMalloc(&other, 64 * 64 * 4));
+  OK(cudaMemset(data, 0, 64 * 128 * 4));
+  CUtensorMap map, *there;
+  OK(cudaMalloc(&there, sizeof map));
+  cuuint64_t dims[] = {64, 64}, strides[] = {256};
+  cuuint32_t shape[] = {32, 8}, steps[] = {1, 2};
+  CHECK(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, other, dims, strides, shape, steps,
+                               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                               CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA) == CUDA_SUCCESS);
+  changed<<<1, 64>>>(map, there, data);
+  OK(cudaDeviceSynchronize());
+  std::vector<unsigned> back(64 * 128);
+  OK(cudaMemcpy(back.data(), data, back.size() * 4, cudaMemcpyDeviceToHost));
+  int wrong = 0;
+  for (int y = 0; y < 64; y++)
+    for (int x = 0; x < 128; x++) wrong += back[128 * y + x] != (y >= 18 && y < 20 && x >= 32 && x < 48);
+  CHECK(wrong == 0);
+}
+
 int main() {
   clusters();
   cooperative();
   maps();
+  changes();
   if (!failures) std::printf("all passed\n");
   return failures;
 }

@@ -8,7 +8,6 @@ from lanewise.ptx.instructions.spec import InstructionSpec, group
 
 _entry = partial(group("Asynchronous copies"), destinations=0)
 _bulk = partial(_entry, reason="bulk and tensor copies are not run yet")
-_map = partial(_entry, reason="tensor maps are not run yet")
 
 _REDUCE = "and|or|xor|add|inc|dec|min|max"
 _SM_100 = "gathers, scatters and im2col::w (sm_100) are not run yet"
@@ -140,21 +139,29 @@ SPECS: tuple[InstructionSpec, ...] = (
         f"global shared::cta bulk_group {_REDUCE} HALF|b32|u32|s32|b64|u64|s64|f32|f64 : [] [] u32",
         "global shared::cta bulk_group add noftz HALF : [] [] u32",
     ),
-    _map(
+    _entry(
         "tensormap.replace",
         "9.7.9.28",
         "Change a tensor map",
-        None,
-        "tile global_address|rank global|shared::cta? b1024 b32|b64 : [] b64",
-        "tile box_dim|global_dim|global_stride|element_stride global|shared::cta? b1024 b32|b64 : [] u32 b64",
-        "tile elemtype|interleave_layout|swizzle_mode|swizzle_atomicity|fill_mode global|shared::cta? b1024 b32|b64"
-        " : [] b64",
+        "tensor_map.replace",
+        "tile global_address global|shared::cta? b1024 b64 : [] b64",
+        "tile rank|elemtype|swizzle_mode|fill_mode global|shared::cta? b1024 b32 : [] b32",
+        "tile box_dim|global_dim|element_stride global|shared::cta? b1024 b32 : [] u32 b32",
+        "tile global_stride global|shared::cta? b1024 b64 : [] u32 b64",
     ),
-    _map(
+    _entry(
+        "tensormap.replace",
+        "9.7.9.28",
+        "Change the layout of a tensor map",
+        None,
+        "tile interleave_layout|swizzle_atomicity global|shared::cta? b1024 b32 : [] b32",
+        reason="interleaves and atoms of swizzles are not changed in memory yet",
+    ),
+    _entry(
         "tensormap.cp_fenceproxy",
         "9.7.13.16",
         "Copy a tensor map with a fence",
-        None,
+        "tensor_map.copy",
         "global shared::cta tensormap::generic release SCOPE sync aligned : [] [] u32",
     ),
 )
