@@ -13,10 +13,10 @@ from lanewise.emulator.memory import DeviceMemory
 from lanewise.hardware import device as devices
 
 
-def _run(program: Path, *arguments: str) -> tuple[int, str, str, EmulatedDevice]:
+def _run(program: Path, *arguments: str, arch: str | None = None) -> tuple[int, str, str, EmulatedDevice]:
     spec = devices.load("h200")
     memory = DeviceMemory(spec.values.memory_bytes)
-    device = EmulatedDevice(spec, memory=memory)
+    device = EmulatedDevice(spec, memory=memory, arch=arch)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         result = run_program(program, arguments, memory=memory, backend=device, stdout=out, stderr=err)
         assert result.errors == ()
@@ -42,7 +42,7 @@ def test_textures(textures_program: Path) -> None:
 
 
 def test_clusters(clusters_program: Path) -> None:
-    assert _run(clusters_program)[:3] == (0, "all passed\n", "")
+    assert _run(clusters_program, arch="sm_90a")[:3] == (0, "all passed\n", "")
 
 
 @pytest.mark.parametrize("code", [700, 716, 719])
