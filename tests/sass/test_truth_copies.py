@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from test_truth import FLAGS, TRUTH, cases, compare, launches
+from agreement import FLAGS, TRUTH, compare, launches, truth
 
 from lanewise.request import RunRequest
 from lanewise.session import run_program
@@ -19,18 +19,18 @@ def test_asynchronous_copies() -> None:
     assert agreement.compared["global", "sectors"] > 300
     assert agreement.compared["shared", "wavefronts"] > 500
     assert agreement.equal == agreement.compared, agreement.table()
-    truth = cases("async_copies")
+    card = truth("async_copies")
     ours = {case: (launch.instructions, launch.thread_instructions) for case, launch in found.items()}
-    assert ours == {case: (truth[case]["instructions"], truth[case]["thread_instructions"]) for case in found}
+    assert ours == {case: (card[case]["instructions"], card[case]["thread_instructions"]) for case in found}
 
 
 def test_bulk_copies() -> None:
     """Sectors of launches in the second-level cache. Of loads that lie askew the card counted a few less."""
-    truth = json.loads((TRUTH / "h200_bulk_copies.json").read_text())["cases"]
+    card = json.loads((TRUTH / "h200_bulk_copies.json").read_text())["cases"]
     result = run_program(RunRequest(inputs=(TRUTH / "bulk_copies.cu",), flags=FLAGS))
     assert result.exit_code == 0, result.findings
     off = []
-    for (case, counted), launch in zip(truth.items(), result.launches, strict=True):
+    for (case, counted), launch in zip(card.items(), result.launches, strict=True):
         sectors = sum(a.sectors or 0 for a in launch.accesses if a.basis == "sass")
         assert (launch.instructions, launch.thread_instructions) == (
             counted["instructions"],

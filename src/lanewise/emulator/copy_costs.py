@@ -7,6 +7,9 @@ from lanewise.emulator.moving import lane_vector
 
 _ZEROS = "<32 x i32> zeroinitializer"
 _LANES = range(32)
+_PREVIOUS = lane_vector("i32", (max(0, lane - 1) for lane in _LANES))
+_MATE = lane_vector("i32", (lane ^ 1 for lane in _LANES))
+_EVEN = 0x55555555  # the even lanes
 
 
 def _splat(name: str, element: str, value: str) -> str:
@@ -182,7 +185,31 @@ entry:
   %oddv0 = and <32 x i32> %xor, splat (i32 32)
   %oddv = icmp ne <32 x i32> %oddv0, zeroinitializer
   %odd = bitcast <32 x i1> %oddv to i32
-  br label %write
+  ; Most copies move whole sectors, neighbouring lanes together, to rising places from rising addresses.
+  %all = and i32 %m, %reads
+  %full = icmp eq i32 %all, -1
+  %oprev = shufflevector <32 x i32> %o, <32 x i32> poison, <32 x i32> {_PREVIOUS}
+  %aprev = shufflevector <32 x i64> %a, <32 x i64> poison, <32 x i32> {_PREVIOUS}
+  %orise = icmp ugt <32 x i32> %o, %oprev
+  %arise = icmp ugt <32 x i64> %a, %aprev
+  %gmate = shufflevector <32 x i64> %gsec, <32 x i64> poison, <32 x i32> {_MATE}
+  %smate = shufflevector <32 x i32> %ssec, <32 x i32> poison, <32 x i32> {_MATE}
+  %gpair = icmp eq <32 x i64> %gsec, %gmate
+  %spair = icmp eq <32 x i32> %ssec, %smate
+  %both1 = and <32 x i1> %orise, %arise
+  %both2 = and <32 x i1> %gpair, %spair
+  %rises0 = bitcast <32 x i1> %both1 to i32
+  %rises1 = or i32 %rises0, 1
+  %rises = icmp eq i32 %rises1, -1
+  %pairs0 = bitcast <32 x i1> %both2 to i32
+  %pairs = icmp eq i32 %pairs0, -1
+  %upper = icmp eq i32 %high, {0xAAAAAAAA - (1 << 32)}
+  %straight = icmp eq i32 %swap, 0
+  %c1 = and i1 %full, %rises
+  %c2 = and i1 %pairs, %upper
+  %c3 = and i1 %c1, %c2
+  %plain = and i1 %c3, %straight
+  br i1 %plain, label %passes, label %write
 write:                                            ; of lanes that write one place the last one counts
   %rest = phi i32 [ %m, %entry ], [ %rest1, %one ]
   %alive = phi i32 [ %m, %entry ], [ %alive1, %one ]
@@ -234,15 +261,20 @@ member:
   %his1 = or i32 %his, %hibit
   br label %join
 passes:                                           ; what is moved so passes together where it goes alike
-  %prest = phi i32 [ %heads, %join ], [ %prest1, %summed ]
-  %sum = phi i32 [ 0, %join ], [ %sum1, %summed ]
+  %prest = phi i32 [ {_EVEN}, %entry ], [ %heads, %join ], [ %prest1, %summed ]
+  %sum = phi i32 [ 0, %entry ], [ 0, %join ], [ %sum1, %summed ]
+  %heads2 = phi i32 [ {_EVEN}, %entry ], [ %heads, %join ], [ %heads2, %summed ]
+  %los2 = phi i32 [ {_EVEN}, %entry ], [ %los, %join ], [ %los2, %summed ]
+  %his2 = phi i32 [ {_EVEN}, %entry ], [ %his, %join ], [ %his2, %summed ]
+  %act2 = phi i32 [ -1, %entry ], [ %act, %join ], [ %act2, %summed ]
+  %alive2 = phi i32 [ -1, %entry ], [ %alive, %join ], [ %alive2, %summed ]
   %pend = icmp eq i32 %prest, 0
   br i1 %pend, label %done, label %pass
 pass:
   %p = call i32 @llvm.cttz.i32(i32 %prest, i1 true)
   %pgl = extractelement <32 x i64> %gline, i32 %p
   %psl = extractelement <32 x i32> %sline, i32 %p
-{_same("glsame", "i64", "%gline", "%pgl")}{_same("slsame", "i32", "%sline", "%psl")}{_agree("pswap", "%swap", "%p")}{_agree("podd", "%odd", "%p")}{_agree("plo", "%los", "%p")}{_agree("phi", "%his", "%p")}  %q1 = and i32 %glsame, %slsame
+{_same("glsame", "i64", "%gline", "%pgl")}{_same("slsame", "i32", "%sline", "%psl")}{_agree("pswap", "%swap", "%p")}{_agree("podd", "%odd", "%p")}{_agree("plo", "%los2", "%p")}{_agree("phi", "%his2", "%p")}  %q1 = and i32 %glsame, %slsame
   %q2 = and i32 %pswap, %podd
   %q3 = and i32 %plo, %phi
   %q4 = and i32 %q1, %q2
@@ -250,7 +282,7 @@ pass:
   %set = and i32 %q5, %prest
   %inset = xor i32 %set, -1
   %prest1 = and i32 %prest, %inset
-  br label %most
+  br i1 %plain, label %summed, label %most
 most:                                             ; each sector only once on either side
   %trest = phi i32 [ %set, %pass ], [ %trest1, %turn ]
   %best = phi i32 [ 0, %pass ], [ %best2, %turn ]
@@ -272,12 +304,13 @@ turn:
   %best2 = call i32 @llvm.umax.i32(i32 %best1, i32 %tsn)
   br label %most
 summed:
-  %sum1 = add i32 %sum, %best
+  %cost = phi i32 [ 1, %pass ], [ %best, %most ]
+  %sum1 = add i32 %sum, %cost
   br label %passes
 done:
-  %sectors = call i32 @llvm.ctpop.i32(i32 %heads)
-  %reading = call i32 @llvm.ctpop.i32(i32 %act)
-  %writing = call i32 @llvm.ctpop.i32(i32 %alive)
+  %sectors = call i32 @llvm.ctpop.i32(i32 %heads2)
+  %reading = call i32 @llvm.ctpop.i32(i32 %act2)
+  %writing = call i32 @llvm.ctpop.i32(i32 %alive2)
   call void @lw_copy_add(ptr %cl, i64 {SITE_SECTORS}, i32 %sectors, i32 %reading, i32 16, i32 32)
   call void @lw_copy_add(ptr %cs, i64 {SITE_WAVEFRONTS}, i32 %sum, i32 %writing, i32 16, i32 128)
   ret void
