@@ -240,6 +240,7 @@ class EmulatedDevice:
             symbol=name,
             grid=grid,
             block=block,
+            cluster=cluster,
             dynamic_shared=dynamic_shared,
             stream=stream,
             device=self._spec,

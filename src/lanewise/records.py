@@ -318,6 +318,7 @@ class LaunchRecord:
     lines: tuple[LineCounts, ...] = ()
     findings: tuple[Finding, ...] = ()
     completed: bool = True
+    cluster: tuple[int, int, int] | None = None  # blocks of a cluster; None where there are none
     instructions: int | None = None  # machine instructions by warps; None where the machine code is not known
     thread_instructions: int | None = None  # by active threads
     time_us: float | None = None  # modelled; None where the machine code or a C compiler is not there

@@ -354,3 +354,10 @@ def test_counted_as_shared_memory(kernels: lanewise.Module) -> None:
     assert "ring" in report_text(record.result, 100)
     loads = [a for a in record.accesses if a.space == "shared" and a.kind == "load" and a.opcode.startswith("ld.")]
     assert sum(a.requests for a in loads) == sum(a.wavefronts or 0 for a in loads) > 0
+
+
+def test_the_report_names_the_cluster(kernels: lanewise.Module) -> None:
+    record = kernels["fixed"][6, 1](np.zeros(6, np.uint32))
+    assert record.launch.cluster == (2, 1, 1)
+    assert "fixed  <<<6, 1>>>  clusters of 2" in record.report()
+    assert '"cluster": [2, 1, 1]' in record.json()

@@ -46,7 +46,7 @@ def fold_launches(launches: Iterable[LaunchRecord]) -> tuple[Fold, ...]:
     groups: dict[object, list[LaunchRecord]] = {}
     for launch in launches:
         shared = launch.dynamic_shared_bytes
-        shape = (launch.symbol, launch.grid, launch.block, shared, launch.device, launch.resources)
+        shape = (launch.symbol, launch.grid, launch.block, launch.cluster, shared, launch.device, launch.resources)
         groups.setdefault((shape, launch.completed, _patterns(launch)), []).append(launch)
     return tuple(_fold(group) for group in groups.values())
 

@@ -61,6 +61,8 @@ def _kernel_title(fold: Fold, alone: bool, width: int) -> Text:
     launch = fold.first
     shared = f", {launch.dynamic_shared_bytes}" if launch.dynamic_shared_bytes else ""
     shape = f"<<<{text.dims(launch.grid)}, {text.dims(launch.block)}{shared}>>>"
+    if launch.cluster is not None:
+        shape += f"  clusters of {text.dims(launch.cluster)}"
     times = f"  x {text.count(fold.launches)}" if fold.launches > 1 else ""
     if not alone:
         times += f"  launch {launch.id}" if fold.launches == 1 else f"  from launch {launch.id}"
