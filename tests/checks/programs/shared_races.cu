@@ -354,3 +354,22 @@ __global__ void wide_stores_overlap(int* a) {
   s[threadIdx.x] = make_int4(1, 2, 3, threadIdx.x);
   a[threadIdx.x] = ((int*)s)[(4 * threadIdx.x + 130) % 256];  // expect: race
 }
+// launch: <<<1, 64>>> int[64]
+__global__ void rows_too_early(int* out) {
+  __shared__ __align__(16) int tile[128];
+  tile[threadIdx.x] = threadIdx.x;  // expect: race
+  __syncwarp();
+  unsigned at = (unsigned)__cvta_generic_to_shared(tile) + 16 * (threadIdx.x % 32), a, b;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(at) : "memory");
+  out[threadIdx.x] = a + b;
+}
+// launch: <<<1, 64>>> int[64]
+__global__ void rows_of_sixteen_lanes(int* out) {  // the others name rows, but read none
+  __shared__ __align__(16) int tile[128];
+  tile[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  if (threadIdx.x >= 32) tile[threadIdx.x + 64] = 1;
+  unsigned at = (unsigned)__cvta_generic_to_shared(tile) + 16 * (threadIdx.x % 32), a, b;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(at) : "memory");
+  out[threadIdx.x] = a + b;
+}

@@ -63,8 +63,9 @@ def access(
     if not (events.accesses or events.ranges) or space in (Space.CONST, Space.PARAM):
         return
     _note_origin(t, ins, site, space)
+    mask = t.mask(ins) if mask is None else mask
     if events.ranges and site.range is not None:
-        _range(t, ins, site, address)
+        _range(t, site, address, mask)
     if not events.accesses or space == Space.LOCAL:
         return
     out = t.out
@@ -73,7 +74,6 @@ def access(
     wants = out.let(f"icmp ne i8 {watched}, 0")
     if events.brief_reads:
         wants = _brief(t, ins, site, space, address, wants)
-    mask = t.mask(ins) if mask is None else mask
     vector = t.vector(address)
     texts = [t.vector(value) for value in values] if events.values else []
     _branch(t, wants, done)
@@ -137,7 +137,7 @@ def _brief(t: FunctionTranslator, ins: Instruction, site: SiteInfo, space: Space
     return out.let(f"and i1 {wants}, {out.let(f'xor i1 {brief}, true')}")
 
 
-def _range(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity) -> None:
+def _range(t: FunctionTranslator, site: SiteInfo, address: Quantity, mask: str) -> None:
     """Ask whether the lanes are within the variable; by its two ends where the lanes' distances are constants."""
     out = t.out
     assert site.range is not None
@@ -145,7 +145,6 @@ def _range(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Qua
     limit = out.let("trunc i64 %limit to i32") if high < 0 else str(high)
     last = out.let(f"sub i32 {limit}, {site.width_bits // 8}")  # the last start that fits
     distances = _distances(address)
-    mask = t.mask(ins)
     vector = t.vector(address)
     if distances is not None:
         near = out.let(f"add i32 {address.text}, {min(distances)}")

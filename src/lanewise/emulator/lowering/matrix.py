@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
 from lanewise.emulator.layout import SHARED_WINDOW, WINDOW_BYTES
+from lanewise.emulator.lowering import events
 from lanewise.emulator.lowering.memory import address_of, array_name, components, space_of, touch
 from lanewise.emulator.lowering.recount import recount
 from lanewise.emulator.moving import lane_vector
@@ -62,6 +63,8 @@ def _rows(t: FunctionTranslator, ins: Instruction, operand: int, kind: AccessKin
     site = t.new_site(ins, Space.SHARED, kind, 8 * ROW_BYTES, array_name(t, ins.operands[operand]))
     naming = t.mask(ins) if count == 4 else out.let(f"and i32 {t.mask(ins)}, {(1 << 8 * count) - 1}")
     recount(t, ins, site, address)
+    told = address if count == 4 else q.varying(t.vector(address), address.type)  # lanes that name no row read nothing
+    events.access(t, ins, site, Space.SHARED, told, mask=naming)
     host, _ = touch(t, ins, Space.SHARED, address, ROW_BYTES, site, is_load=False, mask=naming)
     table = t.room(TABLE_BYTES + ROW_BYTES)
     spare = out.let(f"getelementptr i8, ptr {table}, i64 {TABLE_BYTES}")
