@@ -322,3 +322,11 @@ def test_maps_that_break_a_rule(kernels: lanewise.Module, given: dict[str, Any],
     with pytest.raises(UsageError) as raised:
         load_box(kernels, lanewise.TensorMap(ARRAY, **given))
     assert reason in raised.value.message
+
+
+def test_the_cache_model_sees_copies_of_boxes(kernels: lanewise.Module) -> None:
+    array, given = np.zeros((256, 1024), np.uint8), np.zeros(ROOM // 4, np.uint32)
+    tensor = lanewise.TensorMap(array, box=(256, 128))
+    record = kernels["store"][1, 64, ROOM](tensor, place((256, 64)), np.int32(2), np.int32(0), given)
+    assert record.launch.memory is not None
+    assert record.launch.memory.l2_write_bytes == 256 * 128

@@ -19,6 +19,7 @@ from lanewise.emulator.layout import (
     Fault,
     Worker,
 )
+from lanewise.emulator.moving import lane_vector
 from lanewise.emulator.structured import Code
 from lanewise.emulator.tensor_layout import TensorCopy, TensorFault, TensorOperation
 from lanewise.emulator.tensor_maps import MAGIC, ElementType, Layout
@@ -206,6 +207,7 @@ def _move() -> str:
     mask = c.sub(c.op("shl", "1", swizzle), 1)  # of the bits of a chunk's number that are exchanged
     sectors, filled, last = c.variable(), c.variable(), c.variable("-1")
     rounds = c.test("uge", c.field(at, Layout.TYPE, "i8"), int(ElementType.TFLOAT32))
+    traced = c.test("ne", c.field("%a", TensorCopy.TRACE, "i32", signed=True), -1)
     chunks = c.op("lshr", c.add(bytes_, CHUNK - 1), 4)
     with c.loop(rows) as r:
         inside = c.variable("true", "i1")
@@ -222,6 +224,8 @@ def _move() -> str:
             reach = c.add(c.mul(c.sub(c.sub(end_bytes, begin_bytes), size), stretch), size)
             _check_row(c, low, reach)
             _count_row(c, low, c.add(low, reach), sectors, last)
+            with c.when(traced):
+                _trace_row(c, low, c.add(low, reach))
             c.set(filled, c.add(c.get(filled), c.sub(end_bytes, begin_bytes)))
         with c.when(moves), c.loop(chunks) as chunk:
             from_ = c.mul(chunk, CHUNK)
@@ -317,6 +321,22 @@ def _count_row(c: Code, begin: str, end: str, sectors: str, last: str) -> None:
     shared = c.let(f"zext i1 {c.test('eq', low, c.get(last))} to i64")
     c.set(sectors, c.add(c.get(sectors), c.sub(c.add(c.sub(high, low), 1), shared)))
     c.set(last, high)
+
+
+def _trace_row(c: Code, begin: str, end: str) -> None:
+    """The sectors of a row, up to 32 at a time."""
+    first = c.op("and", begin, -32)
+    count = c.op("lshr", c.add(c.sub(end, first), 31), 5)
+    what = c.let(f"trunc i64 {c.field('%a', TensorCopy.TRACE, 'i32')} to i32")
+    with c.loop(c.op("lshr", c.add(count, 31), 5)) as number:
+        at = c.add(first, c.mul(number, 32 * 32))
+        left = c.smallest(c.sub(count, c.mul(number, 32)), 32)
+        mask = c.let(f"trunc i64 {c.sub(c.op('shl', '1', left), 1)} to i32")
+        one = c.let(f"insertelement <32 x i64> poison, i64 {at}, i32 0")
+        all_ = c.let(f"shufflevector <32 x i64> {one}, <32 x i64> poison, <32 x i32> zeroinitializer")
+        places = lane_vector("i64", (32 * lane for lane in range(32)))
+        addresses = c.let(f"add <32 x i64> {all_}, {places}")
+        c.line(f"call void @lw_trace(ptr %x, ptr %w, <32 x i64> {addresses}, i32 {mask}, i32 {what})")
 
 
 def _count(c: Code, sectors: str, filled: str) -> None:

@@ -59,6 +59,7 @@ def _lanes() -> str:
                 (TensorCopy.RANK, "%rank"),
                 (TensorCopy.IM2COL, "%im2col"),
                 (TensorCopy.OPERATION, "%operation"),
+                (TensorCopy.TRACE, "%trace"),
             ):
                 _put(c, offset, "i32", value)
             _put(c, TensorCopy.COUNTERS, "ptr", "%c")
@@ -86,10 +87,11 @@ def _lanes() -> str:
                     to_block, its = (c.op("or", block, c.op("and", value, _LOW)) for value in (to, barrier))
                     c.line(f"call void @lw_tensor_one(ptr %x, ptr %w, ptr %a, i64 {to_block}, i64 {its})")
                     _put(c, TensorCopy.COUNTERS, "ptr", "null")  # read once for all of them
+                    _put(c, TensorCopy.TRACE, "i32", "-1")
     c.line("ret void")
     return "; The lanes of %m copy boxes, with the operands in %i (a TensorIssue).\n" + c.text(
         "define internal void @lw_tensor_lanes(ptr %x, ptr %w, ptr %c, ptr %k, ptr %i, i32 %m, i32 %rank, i32 %im2col, "
-        "i32 %operation, i1 %multicast, i32 %place) noinline nounwind"
+        "i32 %operation, i1 %multicast, i32 %trace, i32 %place) noinline nounwind"
     )
 
 

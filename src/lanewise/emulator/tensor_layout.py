@@ -19,6 +19,7 @@ class TensorCopy:
     LANES = 212  # i32
     RANK = 216  # i32: as the instruction says
     IM2COL = 220  # i32: 1 where the instruction says so
+    TRACE = 240  # i32: kind and site, as `trace` wants them; -1 where nothing is traced
     FILL = 224  # 16 bytes of what is outside the tensor
     SIZE = 256
 

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 _KINDS = {AccessKind.LOAD: LOAD, AccessKind.STORE: STORE, AccessKind.ATOMIC: ATOMIC}
 
 
+def what(t: FunctionTranslator, site: SiteInfo) -> int:
+    """Kind and site of an access for a helper that tells it; -1 where nothing is traced."""
+    return _KINDS[site.kind] << KIND_SHIFT | site.index << SITE_SHIFT if t.unit.plan.trace else -1
+
+
 def tell(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity) -> None:
     """Called before the access is done, for loads, stores and atomics."""
     if not t.unit.plan.trace:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.emulator.lowering import memory
+from lanewise.emulator.lowering import memory, tell
 from lanewise.emulator.lowering.bulk import WIDTH_BITS
 from lanewise.emulator.tensor_copies import REDUCTIONS
 from lanewise.emulator.tensor_layout import TensorIssue, TensorOperation
@@ -88,7 +88,8 @@ def _issue(
     rank = len(tensor.coordinates)
     t.out.line(
         f"call void @lw_tensor_lanes(ptr %x, ptr %w, ptr {counters}, ptr {cache}, ptr %scratch, i32 {t.mask(ins)}, "
-        f"i32 {rank}, i32 {int(im2col)}, i32 {operation}, i1 {'true' if multicast else 'false'}, i32 {t.fault_site()})"
+        f"i32 {rank}, i32 {int(im2col)}, i32 {operation}, i1 {'true' if multicast else 'false'}, "
+        f"i32 {tell.what(t, site)}, i32 {t.fault_site()})"
     )
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from lanewise.ptx.instructions.spec import InstructionSpec, group
 
 _entry = partial(group("Asynchronous copies"), destinations=0)
-_bulk = partial(_entry, reason="bulk and tensor copies are not run yet")
+_bulk = partial(_entry, reason="multimem addresses (several GPUs at once) are not run yet")
 
 _REDUCE = "and|or|xor|add|inc|dec|min|max"
 _SM_100 = "gathers, scatters and im2col::w (sm_100) are not run yet"
