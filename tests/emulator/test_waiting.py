@@ -63,6 +63,10 @@ __global__ void early_return(int* o, int n) {
   __syncthreads();  // of those that are left
   o[t] = s[n + (t + 1 - n) % (128 - n)];
 }
+__global__ void any_number(int* o, unsigned n) {
+  asm volatile("bar.sync %0, 64;" ::"r"(n) : "memory");
+  o[threadIdx.x] = 1;
+}
 __global__ void one_warp_short(int* o) {
   if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;");  // waits for a warp that never comes
   o[threadIdx.x] = 1;
@@ -324,3 +328,9 @@ def test_lanes_meet_at_functions_that_hold_barriers() -> None:
         o, t = zeros(128), np.arange(64)
         lanewise.compile(source, options=options, limits=LIMITS)["k"][1, 64](o, zeros(1))
         assert np.array_equal(o[64:], (t ^ 32) + 1 + (t ^ 1))
+
+
+@pytest.mark.parametrize("number", [16, 255, 0xFFFFFFFF])
+def test_a_barrier_that_there_is_not(module: lanewise.Module, number: int) -> None:
+    with pytest.raises(KernelFault, match=f"there is no barrier {number}"):
+        module["any_number"][1, 64](zeros(64), np.uint32(number))
