@@ -198,6 +198,58 @@ static void registered() {
   cudaGetLastError();
 }
 
+static void batches() {
+  int *a, *b, host[4] = {1, 2, 3, 4}, back[4] = {};
+  OK(cudaMallocManaged(&a, sizeof host));
+  OK(cudaMalloc(&b, sizeof host));
+  cudaStream_t stream;
+  OK(cudaStreamCreate(&stream));
+  void* to[] = {a, b};
+  const void* from[] = {host, host + 2};
+  size_t sizes[] = {8, 8}, first = 0;
+  cudaMemcpyAttributes kind = {};
+  kind.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  OK(cudaMemcpyBatchAsync(to, from, sizes, 2, &kind, &first, 1, stream));
+  OK(cudaStreamSynchronize(stream));
+  CHECK(a[0] == 1 && a[1] == 2);
+  OK(cudaMemcpy(back, b, 8, cudaMemcpyDefault));
+  CHECK(back[0] == 3 && back[1] == 4);
+  cudaMemLocation here = {};
+  here.type = cudaMemLocationTypeDevice;
+  void* ranges[] = {a};
+  OK(cudaMemPrefetchBatchAsync(ranges, sizes, 1, &here, &first, 1, 0, stream));
+  cudaMemcpy3DPeerParms p = {};
+  p.srcPtr = make_cudaPitchedPtr(b, 8, 8, 1);
+  p.dstPtr = make_cudaPitchedPtr(a, 8, 8, 1);
+  p.extent = make_cudaExtent(8, 1, 1);
+  OK(cudaMemcpy3DPeer(&p));
+  OK(cudaDeviceSynchronize());
+  CHECK(a[0] == 3 && a[1] == 4);
+  p.dstDevice = 9;
+  CHECK(cudaMemcpy3DPeer(&p) != cudaSuccess);
+  cudaGetLastError();
+  cudaMemPool_t usual, current, mine;
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = here;
+  OK(cudaMemPoolCreate(&mine, &properties));
+  OK(cudaMemGetDefaultMemPool(&usual, &here, cudaMemAllocationTypePinned));
+  OK(cudaDeviceGetMemPool(&current, 0));
+  CHECK(current == usual);
+  OK(cudaMemSetMemPool(&here, cudaMemAllocationTypePinned, mine));
+  OK(cudaMemGetMemPool(&current, &here, cudaMemAllocationTypePinned));
+  CHECK(current == mine);
+  cudaMemAccessFlags access;
+  OK(cudaMemPoolGetAccess(&access, mine, &here));
+  CHECK(access == cudaMemAccessFlagsProtReadWrite);
+  OK(cudaMemPoolDestroy(mine));
+  OK(cudaDeviceGetMemPool(&current, 0));
+  CHECK(current == usual);
+  OK(cudaStreamDestroy(stream));
+  OK(cudaFree(a));
+  OK(cudaFree(b));
+}
+
 static void reset() {
   int *p, *q;
   double result;
@@ -224,6 +276,7 @@ int main() {
   managed();
   pinned();
   registered();
+  batches();
   reset();
   if (!failures) std::puts("all passed");
   return failures;

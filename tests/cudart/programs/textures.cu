@@ -34,6 +34,7 @@ static void copies() {
   cudaChannelFormatDesc f = cudaCreateChannelDesc<float>(), values_read;
   OK(cudaMallocArray(&a, &f, 8, 8));
   OK(cudaMallocArray(&b, &f, 8, 8));
+  OK(cudaMemcpy2DToArray(a, 0, 0, numbers, 0, 32, 1, cudaMemcpyHostToDevice));  // one row has no pitch
   OK(cudaMemcpy2DToArray(a, 0, 0, numbers, 32, 32, 8, cudaMemcpyHostToDevice));
   OK(cudaMemcpy2DArrayToArray(b, 4, 1, a, 8, 2, 12, 3, cudaMemcpyDeviceToDevice));
   OK(cudaMemcpy2DFromArray(back, 12, b, 4, 1, 12, 3, cudaMemcpyDeviceToHost));

@@ -191,7 +191,7 @@ API cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, con
     ENTER_STREAM(stream);
     Array *a = lw_array(to);
     REQUIRE(a, cudaErrorInvalidResourceHandle);
-    REQUIRE(width <= pitch, cudaErrorInvalidPitchValue);
+    REQUIRE(width <= pitch || height == 1, cudaErrorInvalidPitchValue); /* one row needs no pitch */
     REQUIRE(fits(a, x, y, width, height), cudaErrorInvalidValue);
     return issue(corner(a, x, y, 0), (Block){.pointer = from, .pitch = pitch}, (struct cudaExtent){width, height, 1},
                  kind, stream);
@@ -210,7 +210,7 @@ API cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_con
     ENTER_STREAM(stream);
     Array *a = lw_array(from);
     REQUIRE(a, cudaErrorInvalidResourceHandle);
-    REQUIRE(width <= pitch, cudaErrorInvalidPitchValue);
+    REQUIRE(width <= pitch || height == 1, cudaErrorInvalidPitchValue); /* one row needs no pitch */
     REQUIRE(fits(a, x, y, width, height), cudaErrorInvalidValue);
     return issue((Block){.pointer = to, .pitch = pitch}, corner(a, x, y, 0), (struct cudaExtent){width, height, 1},
                  kind, stream);

@@ -201,6 +201,41 @@ API cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) {
 }
 SECOND_NAME(cudaMemcpy3D, _ptds)
 
+static cudaError_t same_device(struct cudaMemcpy3DParms *made, const struct cudaMemcpy3DPeerParms *p) {
+    if (!p) return cudaErrorInvalidValue;
+    if (p->srcDevice || p->dstDevice) return cudaErrorInvalidDevice;
+    *made = (struct cudaMemcpy3DParms){
+        .srcArray = p->srcArray, .srcPos = p->srcPos, .srcPtr = p->srcPtr, .dstArray = p->dstArray, .dstPos = p->dstPos,
+        .dstPtr = p->dstPtr, .extent = p->extent, .kind = cudaMemcpyDeviceToDevice};
+    return cudaSuccess;
+}
+
+API cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream) {
+    struct cudaMemcpy3DParms made;
+    ENTER_STREAM(stream);
+    cudaError_t error = same_device(&made, p);
+    return error == cudaSuccess ? cudaMemcpy3DAsync(&made, stream) : lw_return(error);
+}
+SECOND_NAME(cudaMemcpy3DPeerAsync, _ptsz)
+
+API cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *p) { return cudaMemcpy3DPeerAsync(p, NULL); }
+SECOND_NAME(cudaMemcpy3DPeer, _ptds)
+
+/* Where the source may be read (the attributes say) is no question here: each is read when its copy is made. */
+API cudaError_t cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *sizes, size_t count,
+                                     struct cudaMemcpyAttributes *attributes, size_t *firsts, size_t kinds,
+                                     cudaStream_t stream) {
+    (void)attributes, (void)firsts, (void)kinds;
+    ENTER_STREAM(stream);
+    REQUIRE(count && to && from && sizes, cudaErrorInvalidValue);
+    for (size_t i = 0; i < count; i++) {
+        cudaError_t error = cudaMemcpyAsync(to[i], from[i], sizes[i], cudaMemcpyDefault, stream);
+        if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+}
+SECOND_NAME(cudaMemcpyBatchAsync, _ptsz)
+
 /* --- variables by their host name */
 static cudaError_t part_of(const void *symbol, size_t offset, size_t count, void **where) {
     uint64_t address;

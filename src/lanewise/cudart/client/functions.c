@@ -151,3 +151,10 @@ API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const v
     *bytes = left < most ? left : most;
     return cudaSuccess;
 }
+
+API cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attribute, int value,
+                                                int device) {
+    ENTER();
+    REQUIRE(device == 0, cudaErrorInvalidDevice);
+    return cudaFuncSetAttribute((const void *)kernel, attribute, value);
+}

@@ -209,3 +209,36 @@ API cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, siz
     return cudaSuccess;
 }
 SECOND_NAME(cudaStreamAttachMemAsync, _ptsz)
+
+/* --- batches: nothing is prefetched */
+static cudaError_t check_ranges(void **pointers, const size_t *sizes, size_t count) {
+    char *where;
+    cudaError_t error = count && pointers && sizes ? cudaSuccess : cudaErrorInvalidValue;
+    for (size_t i = 0; error == cudaSuccess && i < count; i++) error = lw_resolve(pointers[i], sizes[i], SIDE_ANY, &where);
+    return error;
+}
+
+API cudaError_t cudaMemPrefetchBatchAsync(void **pointers, size_t *sizes, size_t count, struct cudaMemLocation *places,
+                                          size_t *firsts, size_t number, unsigned long long flags, cudaStream_t stream) {
+    (void)firsts, (void)flags;
+    ENTER_STREAM(stream);
+    REQUIRE(places && number, cudaErrorInvalidValue);
+    return lw_return(check_ranges(pointers, sizes, count));
+}
+SECOND_NAME(cudaMemPrefetchBatchAsync, _ptsz)
+
+/* What is discarded may hold anything: it stays as it is. */
+API cudaError_t cudaMemDiscardBatchAsync(void **pointers, size_t *sizes, size_t count, unsigned long long flags,
+                                         cudaStream_t stream) {
+    (void)flags;
+    ENTER_STREAM(stream);
+    return lw_return(check_ranges(pointers, sizes, count));
+}
+SECOND_NAME(cudaMemDiscardBatchAsync, _ptsz)
+
+API cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void **pointers, size_t *sizes, size_t count,
+                                                    struct cudaMemLocation *places, size_t *firsts, size_t number,
+                                                    unsigned long long flags, cudaStream_t stream) {
+    return cudaMemPrefetchBatchAsync(pointers, sizes, count, places, firsts, number, flags, stream);
+}
+SECOND_NAME(cudaMemDiscardAndPrefetchBatchAsync, _ptsz)

@@ -11,6 +11,10 @@ static cudaMemPool_t default_pool(void) {
     return (cudaMemPool_t)pool;
 }
 
+static cudaMemPool_t chosen; /* cudaDeviceSetMemPool's */
+
+static cudaMemPool_t current_pool(void) { return lw_handle(chosen, HANDLE_POOL) ? chosen : default_pool(); }
+
 static cudaError_t allocate(void **pointer, size_t size, cudaStream_t stream, const char *made_by, const void *caller) {
     if (!lw_capturing(stream)) return lw_return(lw_allocate(pointer, size, KIND_MALLOC, made_by, 0, caller));
     Work work;
@@ -51,13 +55,16 @@ API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
 }
 
 API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
-    return cudaDeviceGetDefaultMemPool(pool, device);
+    cudaError_t error = cudaDeviceGetDefaultMemPool(pool, device);
+    if (error == cudaSuccess) *pool = current_pool();
+    return error;
 }
 
 API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
     ENTER();
     REQUIRE(device == 0, cudaErrorInvalidDevice);
     REQUIRE(lw_handle(pool, HANDLE_POOL), cudaErrorInvalidValue);
+    chosen = pool;
     return cudaSuccess;
 }
 
@@ -104,4 +111,39 @@ API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAcc
     (void)list, (void)count;
     ENTER();
     return lw_return(lw_handle(pool, HANDLE_POOL) ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+API cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool, struct cudaMemLocation *location) {
+    ENTER();
+    REQUIRE(flags && location && lw_handle(pool, HANDLE_POOL), cudaErrorInvalidValue);
+    *flags = location->type == cudaMemLocationTypeDevice && location->id == 0 ? cudaMemAccessFlagsProtReadWrite
+                                                                              : cudaMemAccessFlagsProtNone;
+    return cudaSuccess;
+}
+
+static bool on_the_device(const struct cudaMemLocation *location, enum cudaMemAllocationType type) {
+    return location && location->type == cudaMemLocationTypeDevice && location->id == 0 &&
+           type == cudaMemAllocationTypePinned;
+}
+
+API cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *pool, struct cudaMemLocation *location,
+                                         enum cudaMemAllocationType type) {
+    ENTER();
+    REQUIRE(pool && on_the_device(location, type), cudaErrorInvalidValue);
+    *pool = default_pool();
+    return cudaSuccess;
+}
+
+API cudaError_t cudaMemGetMemPool(cudaMemPool_t *pool, struct cudaMemLocation *location,
+                                  enum cudaMemAllocationType type) {
+    cudaError_t error = cudaMemGetDefaultMemPool(pool, location, type);
+    if (error == cudaSuccess) *pool = current_pool();
+    return error;
+}
+
+API cudaError_t cudaMemSetMemPool(struct cudaMemLocation *location, enum cudaMemAllocationType type,
+                                  cudaMemPool_t pool) {
+    ENTER();
+    REQUIRE(on_the_device(location, type), cudaErrorInvalidValue);
+    return cudaDeviceSetMemPool(0, pool);
 }
