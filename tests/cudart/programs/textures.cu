@@ -20,6 +20,11 @@ __global__ void two_textures(cudaTextureObject_t a, cudaTextureObject_t b, float
   out[threadIdx.x] = tex2D<float>(threadIdx.x & 1 ? a : b, 1.5f, 2.5f);
 }
 
+__global__ void along(cudaTextureObject_t t, float* out) {
+  out[threadIdx.x] = tex1D<float>(t, threadIdx.x + 1.f);
+  out[threadIdx.x + 8] = tex2D<float>(t, threadIdx.x + 1.f, 0.5f);
+}
+
 static float numbers[64], back[64];
 
 static cudaResourceDesc of(cudaArray_t array) {
@@ -62,6 +67,28 @@ static void copies() {
   CHECK(values_read.x == 32 && values_read.f == cudaChannelFormatKindFloat && e.width == 8 && e.height == 8 && !e.depth && !flags);
   OK(cudaFreeArray(a));
   OK(cudaFreeArray(b));
+}
+
+static void one_row() {  // two dimensions of one row are also read as one dimension
+  cudaArray_t a;
+  cudaChannelFormatDesc f = cudaCreateChannelDesc<float>();
+  cudaTextureObject_t texture;
+  float* out;
+  OK(cudaMalloc(&out, 16 * sizeof(float)));
+  OK(cudaMallocArray(&a, &f, 8, 1));
+  OK(cudaMemcpy2DToArray(a, 0, 0, numbers, 0, 32, 1, cudaMemcpyHostToDevice));
+  cudaResourceDesc r = of(a);
+  cudaTextureDesc d = {};
+  d.addressMode[0] = d.addressMode[1] = cudaAddressModeClamp;
+  d.filterMode = cudaFilterModeLinear;
+  OK(cudaCreateTextureObject(&texture, &r, &d, nullptr));
+  along<<<1, 8>>>(texture, out);
+  OK(cudaDeviceSynchronize());
+  OK(cudaMemcpy(back, out, 64, cudaMemcpyDeviceToHost));
+  CHECK(back[0] == 0.5f && back[6] == 6.5f && back[7] == 7 && back[8] == 0.5f && back[15] == 7);
+  OK(cudaDestroyTextureObject(texture));
+  OK(cudaFreeArray(a));
+  OK(cudaFree(out));
 }
 
 static void reads() {
@@ -181,6 +208,7 @@ static void refusals() {
 int main() {
   for (int i = 0; i < 64; i++) numbers[i] = (float)i;
   copies();
+  one_row();
   reads();
   layers_and_surfaces();
   refusals();

@@ -12,6 +12,7 @@ _SPLAT = "<32 x i32> zeroinitializer"
 
 _CHECK = f"""
 ; The record of a handle that the lanes of %m have, of the kind that %magic says; %geometry -1: any.
+; One row of two dimensions is also read with one coordinate.
 define internal ptr @lw_handle(ptr %x, ptr %w, i64 %h, i32 %m, i32 %site, i64 %magic, i32 %geometry) noinline {{
 entry:
   %k = alloca [2 x i64]
@@ -30,7 +31,15 @@ shape:
   %g = load i32, ptr %gp
   %any = icmp slt i32 %geometry, 0
   %same = icmp eq i32 %g, %geometry
-  %fits = or i1 %any, %same
+  %hp = getelementptr i8, ptr %d, i64 {Texture.HEIGHT}
+  %rows = load i32, ptr %hp
+  %flat = icmp eq i32 %rows, 1
+  %plane = icmp eq i32 %g, {GEOMETRIES.index("2d")}
+  %line = icmp eq i32 %geometry, {GEOMETRIES.index("1d")}
+  %row = and i1 %flat, %plane
+  %alike = and i1 %line, %row
+  %either = or i1 %same, %alike
+  %fits = or i1 %any, %either
   br i1 %fits, label %good, label %misfit
 good:
   ret ptr %d
