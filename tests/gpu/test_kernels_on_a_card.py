@@ -121,6 +121,24 @@ def test_bf16_rows_and_out_and_streams() -> None:
     assert near(out.double().cpu().numpy(), torch.softmax(x.double(), -1).cpu().numpy(), 8e-3)
 
 
+def test_what_is_not_finite_is_as_torch_has_it() -> None:
+    x = torch.rand(6, 2048, device="cuda")
+    x[0, 5], x[1, 7], x[2, 9], x[3, :] = float("nan"), float("inf"), -float("inf"), -float("inf")
+    assert torch.equal(kernels.softmax(x).isnan(), torch.softmax(x, -1).isnan())
+    weight = torch.ones(2048, device="cuda")
+    normal = torch.nn.functional.layer_norm(x, (2048,), weight, weight)
+    assert torch.equal(kernels.layernorm(x, weight, weight).isnan(), normal.isnan())
+    for row in x:
+        assert torch.allclose(kernels.reduce(row), row.sum(), rtol=1e-5, equal_nan=True)
+        scanned, expected = kernels.scan(row), row.cumsum(0)
+        assert torch.allclose(scanned, expected, rtol=1e-4, equal_nan=True)
+    a, b = torch.rand(256, 256, device="cuda"), torch.rand(256, 256, device="cuda")
+    a[3, 4], b[100, 200] = float("nan"), float("inf")
+    for kind in (torch.float32, torch.bfloat16):
+        product = kernels.gemm(a.to(kind), b.to(kind))
+        assert torch.equal(product.isnan(), torch.mm(a.to(kind), b.to(kind)).isnan())
+
+
 def test_an_address_off_the_vectors_takes_another_rung() -> None:
     x = torch.rand(100_001, device="cuda")[1:]
     assert near(kernels.reduce(x).cpu().numpy(), x.double().sum().cpu().numpy())

@@ -134,3 +134,18 @@ def test_outputs_start_poisoned() -> None:
     made = reference.inputs(access, plan, {"n": 8})
     idle = replace(plan, launches=())
     assert np.isnan(run(idle, made).outputs["output"]).all()
+
+
+@pytest.mark.parametrize("name", [rung.name for rung in load("softmax").rungs])
+def test_rows_that_are_not_finite(name: str) -> None:
+    """NaN and infinities come out as IEEE arithmetic has them: a NaN or an infinite maximum makes the row NaN."""
+    softmax = load("softmax")
+    problem = {"rows": 5, "columns": 256}
+    plan = resolve(softmax, softmax.rung(name), "f32", problem)
+    x = reference.inputs(softmax, plan, problem)["input"].reshape(5, 256)
+    x[0, 5], x[1, 7], x[2, 9], x[3, :] = np.nan, np.inf, -np.inf, -np.inf
+    (out,) = run(plan, {"input": x.ravel()}).outputs.values()
+    whole = out[: x.size].reshape(x.shape)
+    assert np.isnan(whole).all(axis=1).tolist() == [True, True, False, True, False]
+    assert whole[2, 9] == 0.0
+    assert np.allclose(whole[[2, 4]].sum(axis=1), 1.0)
