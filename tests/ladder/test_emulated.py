@@ -127,6 +127,18 @@ def test_padding_repairs_what_the_transposed_tile_breaks() -> None:
     assert padded["shared_store_wavefronts"] == tiled["shared_store_wavefronts"]
 
 
+@pytest.mark.parametrize("sms", [3, 5, 12])
+def test_tiles_cut_between_blocks(sms: int) -> None:
+    """Three times four tiles of four steps, for as many multiprocessors as leave runs within tiles, and for all."""
+    gemm = load("gemm")
+    problem = {"m": 600, "n": 400, "k": 100}
+    plan = resolve(gemm, gemm.rung("stream_k"), "f32", problem, sms=sms)
+    assert plan.launches[0].grid == (sms, 1, 1)
+    made = reference.inputs(gemm, plan, problem)
+    expected = reference.expected(gemm, "f32", problem, made)
+    assert reference.error(reference.output(run(plan, made).outputs, expected), expected, "f32") <= TOLERANCE["f32"]
+
+
 def test_outputs_start_poisoned() -> None:
     """A rung that wrote nothing would be seen."""
     access = load("access")

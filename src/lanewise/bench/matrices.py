@@ -147,7 +147,10 @@ GEMM = Work(
     ),
     cases=(
         Case("f32", _cube(2048)),
-        *(Case("f32", _cube(side), ("vectorised", "async_copy", "bulk_copy")) for side in (1024, 4096, 8192)),
+        *(
+            Case("f32", _cube(side), ("vectorised", "async_copy", "bulk_copy", "stream_k"))
+            for side in (1024, 4096, 8192)
+        ),
         Case("f32", {"m": 4095, "n": 4097, "k": 4099}, ("register_blocks", "async_copy")),
         Case("i32", _cube(2048)),
         *(Case("bf16", _cube(side), _TENSOR) for side in (1024, 2048, 4096, 8192)),
