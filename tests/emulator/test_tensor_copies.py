@@ -330,3 +330,26 @@ def test_the_cache_model_sees_copies_of_boxes(kernels: lanewise.Module) -> None:
     record = kernels["store"][1, 64, ROOM](tensor, place((256, 64)), np.int32(2), np.int32(0), given)
     assert record.launch.memory is not None
     assert record.launch.memory.l2_write_bytes == 256 * 128
+
+
+# Width of the tensor of 64 rows of 16 bits and its pitch in bytes, box, start, and sectors read and written by an H200
+# (`lts__t_sectors_srcunit_tex_op_read` and `_op_write`).
+SECTORS = (
+    (256, 512, (64, 16), (0, 0), 64), (256, 512, (64, 16), (8, 0), 80), (256, 512, (16, 16), (8, 0), 32),
+    (256, 512, (8, 16), (8, 0), 16), (256, 512, (128, 32), (0, 0), 256), (8, 32, (8, 64), (0, 0), 64),
+    (8, 16, (8, 64), (0, 0), 64), (24, 48, (24, 64), (0, 0), 128),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("width", "pitch", "box", "start", "sectors"), SECTORS)
+def test_sectors(
+    kernels: lanewise.Module, width: int, pitch: int, box: tuple[int, int], start: tuple[int, int], sectors: int
+) -> None:
+    array = np.zeros((64, pitch // 2), np.uint16)
+    tensor, room = lanewise.TensorMap(array[:, :width], box=box), np.zeros(ROOM // 4, np.uint32)
+    sizes = np.int32(2), np.int32(0), np.int32(2 * box[0] * box[1])
+    for record in (
+        kernels["load"][1, 64, ROOM](tensor, place(start), *sizes, np.int32(1), room),
+        kernels["store"][1, 64, ROOM](tensor, place(start), *sizes[:2], room),
+    ):
+        assert [a.sectors for a in record.accesses if a.opcode.startswith("cp.async.bulk.tensor")] == [sectors]

@@ -296,9 +296,7 @@ class Session:
             if function.cluster and refuse_cluster(spec, function.cluster, function.cluster, non_portable=non_portable):
                 raise Refused(CudaError.INVALID_CLUSTER_SIZE)
             return Reply(encode(largest_cluster(spec, blocks, non_portable=non_portable)))
-        cluster = (p, q, r) if p or q or r else function.cluster
-        if cluster is None:
-            raise Refused(CudaError.INVALID_VALUE)
+        cluster = (p, q, r) if p or q or r else function.cluster or (1, 1, 1)
         if refuse_cluster(spec, (x, y, z), cluster, non_portable=non_portable):
             raise Refused(CudaError.INVALID_CLUSTER_SIZE)
         return Reply(encode(active_clusters(spec, blocks, prod(cluster))))
