@@ -106,7 +106,7 @@ def test_bytes_and_counts(text: str, size: int, sizes: bool) -> None:
         reads = sum(1 << lane for lane in range(32) if rows[lane, 3] and rows[lane, 2])
         sources, targets = rows[:, 0].tolist(), rows[:, 1].tolist()
         if ".cg" in text:
-            cost = copies.past_cache(sources, targets, mask, reads)
+            cost = copies.past_cache(sources, targets, mask, reads, fills=sizes)
         else:
             cost = copies.through_cache(sources, targets, mask, reads, size)
         assert (load.space, load.kind, load.width_bits) == (Space.GLOBAL, AccessKind.LOAD, 8 * size)

@@ -23,14 +23,14 @@ _MAX = "splat (i32 2147483647)"
 
 TEXT = f"""
 ; What a copy of %size bytes a lane reads (%from of them) at %a and writes at %o of shared memory: checked, counted as a
-; load at %cl and a store at %cs, and added to the warp's ring. %past: it goes past the first-level cache.
-define internal void @lw_async_copy(ptr %x, ptr %w, ptr %cl, ptr %k, ptr %cs, ptr %shared, <32 x i64> %a, <32 x i32> %o, <32 x i32> %from, i32 %m, i32 %size, i32 %load, i32 %store, i32 %place, i1 %past) noinline nounwind {{
+; load at %cl and a store at %cs, and added to the warp's ring. %way: see `lw_copy_count`.
+define internal void @lw_async_copy(ptr %x, ptr %w, ptr %cl, ptr %k, ptr %cs, ptr %shared, <32 x i64> %a, <32 x i32> %o, <32 x i32> %from, i32 %m, i32 %size, i32 %load, i32 %store, i32 %place, i32 %way) noinline nounwind {{
   %unpaid = alloca [{SITE_COUNTERS} x i64], align 64
   %to = call <32 x i64> @lw_touch_shared(ptr %x, ptr %w, ptr %unpaid, ptr %shared, <32 x i32> %o, i32 %m, i32 %size, i32 %store, i1 false)
   %source = call <32 x i64> @lw_copy_source(ptr %x, ptr %w, ptr %unpaid, ptr %k, <32 x i64> %a, <32 x i32> %from, i32 %m, i32 %size, i32 %load, i32 %place)
   %readv = icmp ne <32 x i32> %from, zeroinitializer
   %reads = bitcast <32 x i1> %readv to i32
-  call void @lw_copy_count(ptr %cl, ptr %cs, <32 x i64> %a, <32 x i32> %o, i32 %m, i32 %reads, i32 %size, i1 %past)
+  call void @lw_copy_count(ptr %cl, ptr %cs, <32 x i64> %a, <32 x i32> %o, i32 %m, i32 %reads, i32 %size, i32 %way)
   call void @lw_async_push(ptr %x, ptr %w, <32 x i64> %to, <32 x i64> %source, <32 x i32> %from, i32 %m, i32 %size, i32 %place)
   ret void
 }}

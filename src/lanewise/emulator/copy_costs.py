@@ -161,8 +161,8 @@ out:
 """
 
 _PAST = f"""
-; cp.async.cg: sectors at %cl, wavefronts at %cs of the lanes %m, of which %reads read anything.
-define internal void @lw_copy_past(ptr %cl, ptr %cs, <32 x i64> %a, <32 x i32> %o, i32 %m, i32 %reads) noinline nounwind {{
+; cp.async.cg of the lanes %m: {{ what is moved at once, wavefronts, lanes that write last }}.
+define internal {{ i32, i32, i32 }} @lw_copy_moves(<32 x i64> %a, <32 x i32> %o, i32 %m) noinline nounwind {{
 entry:
   %os = alloca <32 x i32>, align 64
   %gs = alloca <32 x i64>, align 64
@@ -186,8 +186,7 @@ entry:
   %oddv = icmp ne <32 x i32> %oddv0, zeroinitializer
   %odd = bitcast <32 x i1> %oddv to i32
   ; Most copies move whole sectors, neighbouring lanes together, to rising places from rising addresses.
-  %all = and i32 %m, %reads
-  %full = icmp eq i32 %all, -1
+  %full = icmp eq i32 %m, -1
   %oprev = shufflevector <32 x i32> %o, <32 x i32> poison, <32 x i32> {_PREVIOUS}
   %aprev = shufflevector <32 x i64> %a, <32 x i64> poison, <32 x i32> {_PREVIOUS}
   %orise = icmp ugt <32 x i32> %o, %oprev
@@ -214,7 +213,7 @@ write:                                            ; of lanes that write one plac
   %rest = phi i32 [ %m, %entry ], [ %rest1, %one ]
   %alive = phi i32 [ %m, %entry ], [ %alive1, %one ]
   %end = icmp eq i32 %rest, 0
-  br i1 %end, label %moves, label %one
+  br i1 %end, label %join, label %one
 one:
   %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
   %less = sub i32 %rest, 1
@@ -227,14 +226,11 @@ one:
   %gone = select i1 %isover, i32 %bit, i32 0
   %alive1 = xor i32 %alive, %gone
   br label %write
-moves:
-  %act = and i32 %alive, %reads
-  br label %join
 join:                                             ; lanes that move together: their lowest stands for them
-  %jrest = phi i32 [ %act, %moves ], [ %jrest1, %member ]
-  %heads = phi i32 [ 0, %moves ], [ %heads1, %member ]
-  %los = phi i32 [ 0, %moves ], [ %los1, %member ]
-  %his = phi i32 [ 0, %moves ], [ %his1, %member ]
+  %jrest = phi i32 [ %alive, %write ], [ %jrest1, %member ]
+  %heads = phi i32 [ 0, %write ], [ %heads1, %member ]
+  %los = phi i32 [ 0, %write ], [ %los1, %member ]
+  %his = phi i32 [ 0, %write ], [ %his1, %member ]
   %jend = icmp eq i32 %jrest, 0
   br i1 %jend, label %passes, label %member
 member:
@@ -266,7 +262,6 @@ passes:                                           ; what is moved so passes toge
   %heads2 = phi i32 [ {_EVEN}, %entry ], [ %heads, %join ], [ %heads2, %summed ]
   %los2 = phi i32 [ {_EVEN}, %entry ], [ %los, %join ], [ %los2, %summed ]
   %his2 = phi i32 [ {_EVEN}, %entry ], [ %his, %join ], [ %his2, %summed ]
-  %act2 = phi i32 [ -1, %entry ], [ %act, %join ], [ %act2, %summed ]
   %alive2 = phi i32 [ -1, %entry ], [ %alive, %join ], [ %alive2, %summed ]
   %pend = icmp eq i32 %prest, 0
   br i1 %pend, label %done, label %pass
@@ -309,14 +304,42 @@ summed:
   br label %passes
 done:
   %sectors = call i32 @llvm.ctpop.i32(i32 %heads2)
-  %reading = call i32 @llvm.ctpop.i32(i32 %act2)
   %writing = call i32 @llvm.ctpop.i32(i32 %alive2)
+  %r0 = insertvalue {{ i32, i32, i32 }} poison, i32 %sectors, 0
+  %r1 = insertvalue {{ i32, i32, i32 }} %r0, i32 %sum, 1
+  %r2 = insertvalue {{ i32, i32, i32 }} %r1, i32 %writing, 2
+  ret {{ i32, i32, i32 }} %r2
+}}
+; cp.async.cg: sectors at %cl, wavefronts at %cs of the lanes %m, of which %reads read anything. %fills: the zeros are a
+; store of their own.
+define internal void @lw_copy_past(ptr %cl, ptr %cs, <32 x i64> %a, <32 x i32> %o, i32 %m, i32 %reads, i1 %fills) noinline nounwind {{
+entry:
+  %w = call {{ i32, i32, i32 }} @lw_copy_moves(<32 x i64> %a, <32 x i32> %o, i32 %m)
+  %some = icmp ne i32 %m, %reads
+  br i1 %some, label %part, label %add
+part:
+  %p = call {{ i32, i32, i32 }} @lw_copy_moves(<32 x i64> %a, <32 x i32> %o, i32 %reads)
+  br label %add
+add:
+  %r = phi {{ i32, i32, i32 }} [ %w, %entry ], [ %p, %part ]
+  %sectors = extractvalue {{ i32, i32, i32 }} %r, 0
+  %reading = extractvalue {{ i32, i32, i32 }} %r, 2
+  %wavefronts = extractvalue {{ i32, i32, i32 }} %w, 1
+  %writing = extractvalue {{ i32, i32, i32 }} %w, 2
   call void @lw_copy_add(ptr %cl, i64 {SITE_SECTORS}, i32 %sectors, i32 %reading, i32 16, i32 32)
-  call void @lw_copy_add(ptr %cs, i64 {SITE_WAVEFRONTS}, i32 %sum, i32 %writing, i32 16, i32 128)
+  call void @lw_copy_add(ptr %cs, i64 {SITE_WAVEFRONTS}, i32 %wavefronts, i32 %writing, i32 16, i32 128)
+  br i1 %fills, label %zeros, label %out
+zeros:
+  %z = call i32 @lw_copy_wavefronts(<32 x i64> %a, <32 x i32> %o, i32 %m, i32 0, i32 16)
+  %all = call i32 @llvm.ctpop.i32(i32 %m)
+  call void @lw_copy_add(ptr %cs, i64 {SITE_WAVEFRONTS}, i32 %z, i32 %all, i32 16, i32 128)
+  br label %out
+out:
   ret void
 }}
-; Count a copy of %size bytes a lane as a load at %cl and a store at %cs.
-define internal void @lw_copy_count(ptr %cl, ptr %cs, <32 x i64> %a, <32 x i32> %o, i32 %m, i32 %reads, i32 %size, i1 %past) noinline nounwind {{
+; Count a copy of %size bytes a lane as a load at %cl and a store at %cs. %way is 0 through the first-level cache, 1 past
+; it, 2 past it with an operand that says how much is read.
+define internal void @lw_copy_count(ptr %cl, ptr %cs, <32 x i64> %a, <32 x i32> %o, i32 %m, i32 %reads, i32 %size, i32 %way) noinline nounwind {{
 entry:
   %r = and i32 %m, %reads
   %none = icmp eq i32 %m, 0
@@ -332,9 +355,11 @@ pattern:
   call void @lw_note_pattern(ptr %cl, <32 x i64> %a, i32 %r, i32 %size)
   br label %which
 which:
-  br i1 %past, label %straight, label %through
+  %cached = icmp eq i32 %way, 0
+  br i1 %cached, label %through, label %straight
 straight:
-  call void @lw_copy_past(ptr %cl, ptr %cs, <32 x i64> %a, <32 x i32> %o, i32 %m, i32 %r)
+  %fills = icmp eq i32 %way, 2
+  call void @lw_copy_past(ptr %cl, ptr %cs, <32 x i64> %a, <32 x i32> %o, i32 %m, i32 %r, i1 %fills)
   ret void
 through:
   %sectors = call i32 @lw_sectors(<32 x i64> %a, i32 %r, i32 %size)

@@ -2,14 +2,14 @@
 
 Arguments: 32 addresses in global and 32 offsets in shared memory, a mask of the lanes that copy and one of those that
 read anything (the others fill with zeros), the bytes a lane copies. The rules reproduce what Nsight Compute counted on
-an H200 for 247 launches (`tests/truth/async_copies.cu`).
+an H200 for 303 launches (`tests/truth/async_copies.cu`, `async_fills.cu`).
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanewise.hardware import coalescing
 from lanewise.hardware.banks import BANKS, WAVEFRONT_BYTES
@@ -56,30 +56,50 @@ def _busiest_bank(addresses: Sequence[int], mask: int, width: int) -> int:
     return max(used.values(), default=0)
 
 
-def past_cache(sources: Sequence[int], targets: Sequence[int], mask: int, reads: int) -> CopyCost:
+def past_cache(sources: Sequence[int], targets: Sequence[int], mask: int, reads: int, *, fills: bool) -> CopyCost:
     """`cp.async.cg`, 16 bytes a lane: sectors go from the second-level cache straight to shared memory.
 
     Of lanes that write one place the last one counts. Lanes are moved together where they share both the sector that
     they read and the 32 bytes that they write, in the same order of its halves. What is moved so passes together where
     it goes from one line of 128 bytes to one other, keeps or swaps both the sectors' parity and the halves alike, and
-    fills the same halves; but each sector only once on either side.
+    fills the same halves; but each sector only once on either side. Wavefronts are those of all lanes, whether or not
+    they read. `fills`: an operand says how much is read; the zeros are a store of their own.
     """
-    last = {targets[lane]: lane for lane in active_lanes(mask)}
-    alive = [lane for lane in active_lanes(mask) if last[targets[lane]] == lane]
-    moved: dict[tuple[int, int, int], set[int]] = defaultdict(set)
-    for lane in alive:
-        if reads >> lane & 1:
-            source, target = sources[lane] // CHUNK_BYTES, targets[lane] // CHUNK_BYTES
-            moved[source // 2, target // 2, (source ^ target) & 1].add(source & 1)
+    moved = _moved(sources, targets, _last_writers(targets, mask & reads))
+    written = _last_writers(targets, mask)
     together: dict[object, list[tuple[int, int]]] = defaultdict(list)
-    for (source, target, swapped), halves in moved.items():
+    for (source, target, swapped), halves in _moved(sources, targets, written).items():
         lines = source // _LINE_SECTORS, target // _LINE_SECTORS
         together[lines, swapped, (source ^ target) & 1, frozenset(halves)].append((source, target))
     wavefronts = sum(
         max(max(Counter(side).values()) for side in zip(*moves, strict=True)) for moves in together.values()
     )
-    kept = sum(1 << lane for lane in alive)
-    return CopyCost(len(moved), *_ideals(len(moved), wavefronts, kept, kept & reads, CHUNK_BYTES))
+    cost = CopyCost(
+        len(moved), *_ideals(len(moved), wavefronts, written, _last_writers(targets, mask & reads), CHUNK_BYTES)
+    )
+    if not fills:
+        return cost
+    zeros = through_cache(sources, targets, mask, 0, CHUNK_BYTES)
+    return replace(
+        cost,
+        wavefronts=cost.wavefronts + zeros.wavefronts,
+        wavefronts_ideal=cost.wavefronts_ideal + zeros.wavefronts_ideal,
+    )
+
+
+def _last_writers(targets: Sequence[int], mask: int) -> int:
+    """The lanes of a mask whose place no later one of them writes."""
+    last = {targets[lane]: lane for lane in active_lanes(mask)}
+    return sum(1 << lane for lane in last.values())
+
+
+def _moved(sources: Sequence[int], targets: Sequence[int], mask: int) -> dict[tuple[int, int, int], set[int]]:
+    """What is moved at once, as (sector read, 32 bytes written, halves swapped), and the halves that it fills."""
+    moved: dict[tuple[int, int, int], set[int]] = defaultdict(set)
+    for lane in active_lanes(mask):
+        source, target = sources[lane] // CHUNK_BYTES, targets[lane] // CHUNK_BYTES
+        moved[source // 2, target // 2, (source ^ target) & 1].add(source & 1)
+    return moved
 
 
 def _ideals(sectors: int, wavefronts: int, mask: int, reads: int, width: int) -> tuple[int, int, int]:

@@ -54,7 +54,7 @@ def copy(t: FunctionTranslator, ins: Instruction) -> None:
     out.line(
         f"call void @lw_async_copy(ptr %x, ptr %w, ptr {loads}, ptr {cache}, ptr {stores}, ptr %shared, "
         f"<32 x i64> {source}, <32 x i32> {t.vector(target)}, <32 x i32> {read}, i32 {mask}, i32 {size}, "
-        f"i32 {load.index}, i32 {store.index}, i32 {place}, i1 {'true' if ins.has('cg') else 'false'})"
+        f"i32 {load.index}, i32 {store.index}, i32 {place}, i32 {_way(t, ins)})"
     )
 
 
@@ -67,6 +67,15 @@ def _read(t: FunctionTranslator, ins: Instruction, size: int) -> str:
         ignored = t.vector(t.operand(operand, "pred"))
         return t.out.let(f"select <32 x i1> {ignored}, <32 x i32> zeroinitializer, <32 x i32> splat (i32 {size})")
     return t.vector(t.operand(operand, "u32"))
+
+
+def _way(t: FunctionTranslator, ins: Instruction) -> int:
+    """How a copy goes, as `lw_copy_count` is told."""
+    if not ins.has("cg"):
+        return 0
+    operand = _fewer(ins)
+    ignores = isinstance(operand, Register) and function_register_type(t.function, operand.name) == "pred"
+    return 1 if operand is None or ignores or constant(operand) == copy_bytes(ins) else 2
 
 
 def _fewer(ins: Instruction) -> Operand | None:
