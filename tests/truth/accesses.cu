@@ -115,7 +115,7 @@ __global__ void atomics_shared_wide(const int* index, u64* out, u32 mask) {
   __syncthreads();
   u64 sum = 0;
   if (mask >> t & 1) {
-    ON(u64, 0, atomicAdd, (u64)t) GET(u64, 2, atomicAdd, (u64)t) ON(u64, 4, atomicExch, (u64)t)
+    ON(u64, 0, atomicAdd, (u64)t + 1) GET(u64, 2, atomicAdd, (u64)t + 1) ON(u64, 4, atomicExch, (u64)t)
     GET(u64, 6, atomicExch, (u64)t) ON(u64, 8, atomicCAS, 0ull, (u64)t) GET(u64, 10, atomicCAS, 0ull, (u64)t)
   }
   __syncthreads();
