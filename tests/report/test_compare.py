@@ -93,6 +93,19 @@ def test_what_a_card_counted_has_the_ratio_one(
     assert re.search(rf"{GLOBAL} +1,048,576 +1,048,576 +1\n", out)
 
 
+@pytest.mark.parametrize(("page", "values"), [("raw", 24), ("source", 35)])
+def test_pages_as_the_profiler_wrote_them(
+    counted: RunResult, page: str, values: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two launches of `effects.cu` on an H200, by Nsight Compute 2025.3; some columns are left out. It prints each
+    source page twice."""
+    (tmp_path / "out.json").write_text(to_json(counted))
+    assert main(["compare", str(tmp_path / "out.json"), str(Path(__file__).parent / f"ncu_{page}.csv")]) == 0
+    out = capsys.readouterr().out
+    assert f"2 launches: {values} of {values} values equal.\n" in out
+    assert "Not in the" not in out
+
+
 def source_page(result: RunResult) -> str:
     """What the card counted for each memory instruction of them, with the text and the offsets of our listing."""
     cases = json.loads((TRUTH / "h200_effects_machine.json").read_text())["cases"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ DEPARTURES: dict[str, tuple[str, ...]] = {
     "active_blocks": ("D25",),
     "active_warps": ("D25",),
 }
+INSTRUCTION_BYTES = 16
 _PTX_ONLY = "D21"  # counts of machine code that is not known
 _CUT_SHORT = "D14"  # the launch faulted
 
@@ -129,16 +130,28 @@ def _beside(launch: LaunchRecord, profiled: ProfiledLaunch) -> ComparedLaunch:
     for access in launch.accesses:
         if access.sass_offset is not None:
             ours[access.sass_offset].append(access)
-    theirs = profiled.instructions
-    if not theirs or not ours:
+    if not profiled.instructions or not ours:
         return ComparedLaunch(launch, rows)
-    if any(at not in theirs or theirs[at].opcode != opcode(found[0].sass or "") for at, found in ours.items()):
+    theirs = _aligned(ours, profiled.instructions)
+    if theirs is None:
         return ComparedLaunch(launch, rows, other_code=True)
     instructions = (
         (f"{at:#06x} {theirs[at].text}", tuple(_instruction_rows(found, theirs[at])))
         for at, found in sorted(ours.items())
     )
     return ComparedLaunch(launch, rows, tuple(instructions))
+
+
+def _aligned(
+    ours: Mapping[int, Sequence[Access]], theirs: Mapping[int, ProfiledInstruction]
+) -> dict[int, ProfiledInstruction] | None:
+    """Their instructions by the offset from the kernel's first: functions that it calls may lie before it. None where
+    it is other machine code."""
+    for start in sorted(at for at in theirs if at - INSTRUCTION_BYTES not in theirs):
+        moved = {at - start: instruction for at, instruction in theirs.items()}
+        if all(at in moved and moved[at].opcode == opcode(found[0].sass or "") for at, found in ours.items()):
+            return moved
+    return None
 
 
 def _instruction_rows(accesses: Sequence[Access], instruction: ProfiledInstruction) -> Iterator[Row]:

@@ -62,7 +62,7 @@ def from_csv(text: str, name: str) -> Iterator[ProfiledLaunch]:
         raise UsageError(f"{name} is not CSV: {error}", next_step=_EXPORT) from error
     if source_page.is_source_page(rows):
         try:
-            for title, instructions in source_page.sections(rows):
+            for title, instructions in source_page.once(list(source_page.sections(rows))):
                 yield ProfiledLaunch(title, None, None, source_page.totals(instructions), instructions)
         except ValueError as error:
             raise UsageError(f"{name} is no source page: {error}", next_step=_EXPORT) from error

@@ -18,7 +18,7 @@ def groups_at_barriers(
     branches: Mapping[Line, tuple[int, int, int]],
     left: Mapping[int, int],
 ) -> dict[int, int]:
-    """By block that ends in BSYNC, how often it was issued.
+    """By block that ends in BSYNC, or is nothing but an EXIT, how often this was issued.
 
     `branches` are (warps, threads, divergent executions) of the branches of PTX; `left` the groups of lanes in which
     the machine loops of unrolled loops were left, for each of their blocks.
@@ -27,8 +27,13 @@ def groups_at_barriers(
     return {
         block.index: sum(groups.on_edge(before, block.index) for before in block.predecessors)
         for block in blocks
-        if block.instructions[-1].flow == Flow.RECONVERGE and block.predecessors
+        if block.predecessors and (block.instructions[-1].flow == Flow.RECONVERGE or _only_ends(block))
     }
+
+
+def _only_ends(block: MachineBlock) -> bool:
+    """Whether a block is an EXIT that no barrier stands before: groups of lanes end there one by one."""
+    return len(block.instructions) == 1 and block.instructions[0].flow == Flow.EXIT and not block.successors
 
 
 class _Groups:
