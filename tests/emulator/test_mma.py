@@ -65,9 +65,11 @@ INTEGERS = [
     Form(m, k, f"{x}{bits}", f"{y}{bits}", "s32", words)
     for bits, shapes in ((8, ((8, 16), (16, 16), (16, 32))), (4, ((8, 32), (16, 32), (16, 64))))
     for m, k in shapes
-    for x in "su"
-    for y in "su"
-    for words in ("", ".satfinite")
+    for x, y, words in (
+        ("s", "s", ".satfinite"),
+        ("u", "u", ""),
+        ("s", "u", "") if m == 8 else ("u", "s", ".satfinite"),
+    )
 ]
 BIT_FORMS = [
     Form(m, k, "b1", "b1", "s32", "", f".{operation}.popc")

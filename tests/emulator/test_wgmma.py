@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from itertools import product as combinations
 
 import numpy as np
 import pytest
@@ -78,13 +77,14 @@ class Form:
 
 FORMS = [
     *(Form(16, t, t, "f32", r) for t in ("f16", "bf16", "tf32") for r in (False, True)),
-    *(Form(16, a, b, d) for a, b in combinations(("e4m3", "e5m2"), repeat=2) for d in ("f16", "f32")),
-    *(Form(24, a, b, "s32", a == "s8") for a, b in combinations(("s8", "u8"), repeat=2)),
+    *(Form(16, a, b, d) for a, b, d in (("e4m3", "e4m3", "f32"), ("e5m2", "e4m3", "f16"), ("e4m3", "e5m2", "f32"))),
+    Form(24, "s8", "u8", "s32", True),
+    Form(24, "u8", "s8", "s32"),
     Form(16, "u8", "u8", "s32", words=".satfinite"),
     *(Form(16, "b1", "b1", "s32", r, words=".and.popc") for r in (False, True)),
     Form(8, "f16", "f16", "f32"),
     Form(64, "f16", "f16", "f16"),
-    Form(256, "bf16", "bf16", "f32", True),
+    Form(128, "bf16", "bf16", "f32", True),
     *(Form(16, "f16", "f16", "f32", signs=signs) for signs in ((-1, 1), (1, -1), (-1, -1))),
     *(Form(48, "f16", "f16", "f32", transposes=t) for t in ((0, 1), (1, 0), (1, 1))),
     Form(16, "bf16", "bf16", "f32", True, transposes=(0, 1)),
