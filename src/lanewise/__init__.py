@@ -11,10 +11,11 @@ from lanewise.version import __version__
 
 if TYPE_CHECKING:
     from lanewise.api import Kernel, Module, Record, compile
+    from lanewise.arguments import unset
     from lanewise.emulator.launch import Limits
     from lanewise.tensor_map import TensorMap
 
-__all__ = ["Kernel", "Limits", "Module", "Record", "TensorMap", "__version__", "compile"]
+__all__ = ["Kernel", "Limits", "Module", "Record", "TensorMap", "__version__", "compile", "unset"]
 
 
 def __getattr__(name: str) -> Any:
@@ -27,6 +28,10 @@ def __getattr__(name: str) -> Any:
         from lanewise.tensor_map import TensorMap
 
         return TensorMap
+    if name == "unset":
+        from lanewise.arguments import unset
+
+        return unset
     if name in __all__:
         from lanewise import api
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lanewise.arguments import place
+from lanewise.arguments import Unset, place
 from lanewise.checks import selection
 from lanewise.checks.checker import Checker
 from lanewise.cudart.backend import ModuleImage
@@ -199,6 +199,9 @@ class Launcher:
         arrays = [a.array if isinstance(a, TensorMap) else a for a in arguments]
         places = place(memory, [a for a in arrays if isinstance(a, np.ndarray)])
         addresses = iter(places.addresses)
+        if checker is not None:
+            for array, part in zip(places.arrays, places.parts(), strict=True):
+                (checker.uninitialised if isinstance(array, Unset) else checker.initialised)(*part)
         buffer = bytearray(max((p.offset + p.size for p in params), default=0))
         try:
             for param, argument in zip(params, arguments, strict=True):
@@ -225,6 +228,9 @@ class Launcher:
                 cooperative=self._fits(resources),
                 checker=checker,
             )
+            if checker is not None:  # arrays are all copied back: what nobody has written may not be wanted
+                leaving = (finding for part in places.parts() for finding in checker.leaves(*part, unwritten=False))
+                launch = replace(launch, findings=(*launch.findings, *dict.fromkeys(leaving)))
             places.copy_back(memory)
         finally:
             places.free(memory)

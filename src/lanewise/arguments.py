@@ -18,6 +18,15 @@ from lanewise.errors import LimitReached
 Array = np.ndarray[Any, Any]
 
 
+class Unset(np.ndarray[Any, Any]):
+    """An array whose bytes count as never written when a launch is checked; others count as written by the host."""
+
+
+def unset(array: Array) -> Unset:
+    """The array, as one that a kernel has to write before it reads it."""
+    return array.view(Unset)
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where arrays lie on the device: `addresses[i]` is the address of `arrays[i]`; `bases` are the allocations."""
@@ -25,6 +34,10 @@ class Places:
     arrays: Sequence[Array]
     addresses: tuple[int, ...]
     bases: tuple[int, ...]
+
+    def parts(self) -> list[tuple[int, int]]:
+        """(address, bytes) of each array."""
+        return [(address, array.nbytes) for array, address in zip(self.arrays, self.addresses, strict=True)]
 
     def copy_back(self, memory: DeviceMemory) -> None:
         """What the kernel left, into every array that may be written."""

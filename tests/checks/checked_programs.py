@@ -4,9 +4,9 @@
     __global__ void name(int* a, int* b, int n, int* p) {
       a[threadIdx.x] = 0;  // expect: race, race warning
 
-An argument is an array (zeros; `iota` counts up), a number or a null pointer. Each expectation is a check and a
-severity (error where none is said) that a finding must have with this line on one of its sides; others than notes must
-be expected.
+An argument is an array (zeros; `iota` counts up, `unset` was never written), a number or a null pointer. Each
+expectation is a check and a severity (error where none is said) that a finding must have with this line on one of its
+sides; others than notes must be expected.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lanewise.records import Finding
 FOLDER = Path(__file__).parent / "programs"
 _KERNEL = re.compile(r"^// launch: <<<([\d, ]+)>>> ?(.*)\n(?:__launch_bounds__.*\n)?__global__ void (\w+)", re.M)
 _EXPECT = re.compile(r"// expect: ([\w ,]+)$")
-_TYPES = {"int": np.int32, "iota": np.int32, "float": np.float32, "char": np.int8}
+_TYPES = {"unset": np.int32, "int": np.int32, "iota": np.int32, "float": np.float32, "char": np.int8}
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,8 @@ def argument(word: str) -> Any:
         return int(word)
     kind, count = word.rstrip("]").split("[")
     values = np.zeros(int(count), _TYPES[kind])
+    if kind == "unset":
+        return lanewise.unset(values)
     return np.arange(len(values), dtype=values.dtype) if kind == "iota" else values
 
 

@@ -9,18 +9,19 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from lanewise.checks import barrier, bounds, race, selection
+from lanewise.checks import barrier, bounds, race, selection, uninitialised
 from lanewise.checks.launched import CheckedLaunch
-from lanewise.checks.library import FOUND, library
+from lanewise.checks.library import FOUND, UNDEFINED, library
 from lanewise.checks.selection import ALL, Check, events
 from lanewise.checks.tables import Tables, tables, watched
 from lanewise.emulator.engine import Launched
 from lanewise.emulator.instrument import Events, LaunchStart
 from lanewise.emulator.launch import FaultReport
 from lanewise.emulator.memory import DeviceMemory
-from lanewise.records import CheckSummary, Finding, LaunchRecord, Space
+from lanewise.records import CheckSummary, Finding, LaunchRecord, Severity, Space
 
 LANES = 32
+_FRESH = frozenset(("malloc", "device-malloc"))  # kinds of allocations that nobody has written when they are made
 _CHECKED = frozenset((Space.GLOBAL, Space.SHARED, Space.LOCAL))
 
 
@@ -36,6 +37,9 @@ class Checker:
         self.start_counts()
         self._library = library()
         self._check = self._library.lw_check_new(memory.base, memory.size)
+        self._given: set[int] = set()  # allocations whose bytes count as written from the start
+        self._launched: CheckedLaunch | None = None
+        self._spoilt = False  # the last launch has errors that leave values undefined
         self._start: LaunchStart | None = None
         self._tables: Tables | None = None
         self._watch: npt.NDArray[np.uint8] | None = None
@@ -57,7 +61,8 @@ class Checker:
     def begin(self, start: LaunchStart) -> tuple[int, int]:
         self._start = start
         self._tables = tables(start.info, start.info.static_shared + start.dynamic_shared)
-        self._watch = watched(start.info, start, self.memory)
+        defined = self._defined() if Check.UNINITIALISED in self.checks else None
+        self._watch = watched(start.info, start, self.memory, defined)
         warps = -(-start.block[0] * start.block[1] * start.block[2] // LANES)
         addresses = (self._tables.sites, self._tables.places, self._tables.distances)
         hooks = self._library.lw_check_begin(
@@ -66,8 +71,60 @@ class Checker:
             warps,
             Check.RACE in self.checks,
             Check.BOUNDS in self.checks,
+            Check.UNINITIALISED in self.checks,
         )
         return hooks, self._watch.ctypes.data
+
+    # ------------------------------------------------------------------ what is defined
+    def _defined(self) -> frozenset[int]:
+        """Allocations of which all bytes are defined: those that the host may write unseen, variables, and those that
+        were written whole. None is sure once undefined bytes were stored anywhere."""
+        sure = set()
+        spoiled = self._library.lw_check_spoiled(self._check)
+        for allocation in self.memory.allocations():
+            if allocation.kind not in _FRESH and allocation.id not in self._given:
+                self.initialised(allocation.base, allocation.size)
+                self._given.add(allocation.id)
+            size = allocation.size
+            if not spoiled and self._library.lw_check_undefined(self._check, allocation.base, size) == size:
+                sure.add(allocation.id)
+        return frozenset(sure)
+
+    def initialised(self, address: int, size: int) -> None:
+        """Bytes that the host has written, or that count as written."""
+        self._library.lw_check_define(self._check, address, size)
+
+    def uninitialised(self, address: int, size: int) -> None:
+        """Bytes that nobody has written."""
+        self._library.lw_check_forget(self._check, address, size)
+
+    def copied(self, to: int, source: int, size: int) -> None:
+        """Bytes copied within device memory."""
+        self._library.lw_check_copy(self._check, to, source, size)
+
+    def leaves(self, address: int, size: int, *, unwritten: bool = True) -> tuple[Finding, ...]:
+        """Findings for bytes that are copied to the host and are not defined: one for each line of the last launch that
+        stored such, else (`unwritten`) one for those that nobody has written."""
+        if Check.UNINITIALISED not in self.checks or self._spoilt:
+            return ()
+        count = ctypes.c_uint32()
+        writers = self._library.lw_check_writers(self._check, ctypes.addressof(count))
+        raw = ctypes.string_at(writers, count.value * UNDEFINED.itemsize) if count.value else b""
+        result = []
+        for writer in np.frombuffer(raw, UNDEFINED):
+            low, high = max(address, int(writer["low"])), min(address + size, int(writer["high"]))
+            if (first := self._first_undefined(low, high)) is not None:
+                result.append(uninitialised.leaving(self._launched, writer, first, self.memory))
+        first = self._first_undefined(address, address + size)
+        if not result and unwritten and first is not None:
+            result.append(uninitialised.leaving(None, None, first, self.memory))
+        return tuple(result)
+
+    def _first_undefined(self, low: int, high: int) -> int | None:
+        if low >= high:
+            return None
+        first = low + int(self._library.lw_check_undefined(self._check, low, high - low))
+        return None if first == high else first
 
     def end(self) -> None:
         count, lost = ctypes.c_uint32(), ctypes.c_uint32()
@@ -96,12 +153,16 @@ class Checker:
     def _findings(self, kernel: str, fault: FaultReport | None, fault_finding: Finding | None) -> tuple[Finding, ...]:
         assert self._start is not None
         assert self._tables is not None
-        launched = CheckedLaunch(kernel, self._start, self._tables.lines, self.memory)
+        launched = self._launched = CheckedLaunch(kernel, self._start, self._tables.lines, self.memory)
         result: list[Finding] = []
         if Check.BOUNDS in self.checks:
             result += bounds.findings(launched, self._found)
         if Check.RACE in self.checks:
             result += race.findings(launched, self._found)
+        # A read past the end or before its turn is not initialised either: what is behind it is told first.
+        self._spoilt = any(finding.severity is Severity.ERROR for finding in result)
+        if Check.UNINITIALISED in self.checks and not self._spoilt:
+            result += uninitialised.findings(launched, self._found)
         if Check.BARRIER in self.checks:
             result += barrier.findings(launched, self._found, fault, fault_finding)
         elif fault_finding is not None:

@@ -34,6 +34,7 @@ FOUND = np.dtype(
      ("address", "<u8"), ("mask", "<u4"), ("seen_mask", "<u4"), ("lanes", "<u8"), ("times", "<u8"),
      ("by_order", "<u4"), ("unused", "<u4"), ("addresses", "<u8", (32,))]
 )  # fmt: skip
+UNDEFINED = np.dtype([("low", "<u8"), ("high", "<u8"), *((name, "<u4") for name in ("site", "block", "warp", "lane"))])
 NOBODY = 0xFFFFFFFF
 MOST_LINES = 1 << 13  # source lines of a kernel that records can tell apart
 
@@ -51,8 +52,14 @@ def library() -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(built))
     loaded.lw_check_new.restype = loaded.lw_check_begin.restype = loaded.lw_check_end.restype = ctypes.c_void_p
     loaded.lw_check_new.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
-    loaded.lw_check_begin.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_uint32] * 3
+    loaded.lw_check_begin.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_uint32] * 4
     loaded.lw_check_end.argtypes = [ctypes.c_void_p] * 3
+    loaded.lw_check_undefined.restype = ctypes.c_uint64
+    loaded.lw_check_writers.restype = ctypes.c_void_p
+    loaded.lw_check_writers.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    loaded.lw_check_spoiled.restype = ctypes.c_uint32
+    for name, numbers in (("define", 2), ("forget", 2), ("copy", 3), ("undefined", 2), ("spoiled", 0)):
+        getattr(loaded, f"lw_check_{name}").argtypes = [ctypes.c_void_p] + [ctypes.c_uint64] * numbers
     loaded.lw_check_free.argtypes = [ctypes.c_void_p]
     return loaded
 

@@ -14,6 +14,7 @@ class Check(StrEnum):
 
     BOUNDS = "bounds"
     RACE = "race"
+    UNINITIALISED = "uninitialised"
     BARRIER = "barrier"
     LEAK = "leak"
 
@@ -52,4 +53,5 @@ def events(checks: Iterable[Check]) -> Events:
         ranges=bounds,
         sync=race or Check.BARRIER in chosen,
         keep_going=bounds,
+        defined=Check.UNINITIALISED in chosen,
     )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from lanewise.checks.library import MOST_LINES, SITE
 from lanewise.emulator.compile import KernelInfo
 from lanewise.emulator.instrument import LaunchStart
-from lanewise.emulator.lowering.events import SCOPES
+from lanewise.emulator.lowering.events import SCOPES, WATCH_ACCESS, WATCH_DEFINED
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.unit import SiteInfo
 from lanewise.ptx.syntax import TYPE_BITS
@@ -98,21 +98,26 @@ def _scope(site: SiteInfo, modifiers: list[str]) -> int:
     return 0
 
 
-def watched(info: KernelInfo, start: LaunchStart, memory: DeviceMemory) -> npt.NDArray[np.uint8]:
-    """One byte a site: whether the runtime wants to be told of its accesses. Memory that no instruction of the kernel
-    writes cannot be raced for: its reads are left out where it is known which allocation they mean."""
+def watched(
+    info: KernelInfo, start: LaunchStart, memory: DeviceMemory, defined: frozenset[int] | None
+) -> npt.NDArray[np.uint8]:
+    """One byte a site (`events.WATCH_*`): what the runtime wants to be told of its accesses.
+
+    Memory that no instruction of the kernel writes cannot be raced for: its reads are left out where it is known which
+    allocation they mean. `defined`: allocations all bytes of which are defined; None: definedness is not followed.
+    """
     watch = np.zeros(max(1, len(info.sites)), np.uint8)
     reaches = [site for site in info.sites if site.recount is None and site.space == Space.GLOBAL]
     written: set[int | None] = {_allocation(site, start, memory) for site in reaches if site.kind != AccessKind.LOAD}
     for site in info.sites:
-        if site.recount is not None:
+        if site.recount is not None or site.space not in _SPACES:
             continue
-        if site.space == Space.GLOBAL:
-            meant = _allocation(site, start, memory)
-            read_only = meant is not None and None not in written and meant not in written
-            watch[site.index] = not (read_only and site.kind == AccessKind.LOAD)
-        elif site.space == Space.SHARED:
-            watch[site.index] = 1
+        meant = _allocation(site, start, memory) if site.space == Space.GLOBAL else None
+        read_only = meant is not None and None not in written and meant not in written
+        if site.space != Space.LOCAL and not (read_only and site.kind == AccessKind.LOAD):
+            watch[site.index] |= WATCH_ACCESS
+        if defined is not None and (meant is None or meant not in defined):
+            watch[site.index] |= WATCH_DEFINED
     return watch
 
 

@@ -20,7 +20,8 @@ class Events:
     """What is told. `accesses`: every load, store and atomic, before it is done; `values`: what stores write, too;
     `brief_reads`: plain reads of shared memory may be written into a list (`layout.BlockNotes`) in place of a call;
     `ranges`: accesses that leave the variable they are built from; `sync`: barriers, fences, warp-level
-    synchronisation; `keep_going`: an access that a card would refuse is told and left out, and the launch goes on."""
+    synchronisation; `keep_going`: an access that a card would refuse is told and left out, and the launch goes on;
+    `defined`: which bytes of registers were never written is followed, through memory too."""
 
     accesses: bool = False
     values: bool = False
@@ -28,9 +29,10 @@ class Events:
     ranges: bool = False
     sync: bool = False
     keep_going: bool = False
+    defined: bool = False
 
     def __bool__(self) -> bool:
-        return self.accesses or self.ranges or self.sync or self.keep_going
+        return self.accesses or self.ranges or self.sync or self.keep_going or self.defined
 
 
 SILENT = Events()

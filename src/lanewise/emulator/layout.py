@@ -150,6 +150,11 @@ class Hooks:
     member masks; `orders`: 1 for bar.warp.sync, 0 for exchanges. `FENCE(warp, worker, active, scope)`: scope as of
     `lowering.events.SCOPES`. `RANGE(warp, worker, site, mask, active, addresses)`: some lanes may have left
     `SiteInfo.range`.
+
+    What is defined: one bit a byte, eight bytes of one lane in a byte, 1 where it is not. `LOADED(warp, worker, site,
+    mask, addresses, vectors)` fills a vector a component; `STORED(warp, worker, site, mask, addresses, vectors, way)`
+    takes them, and for an atomic (`events.UPDATES`, `EXCHANGES`) gives those of what memory held; `UNDEFINED(warp,
+    worker, place, mask, what)`: a branch (0) or an address (1) hangs on a value that is not defined.
     """
 
     ACCESS = 0
@@ -160,7 +165,10 @@ class Hooks:
     WARP_SYNC = 40
     FENCE = 48
     RANGE = 56
-    SIZE = 64
+    LOADED = 64
+    STORED = 72
+    UNDEFINED = 80
+    SIZE = 128
 
 
 class BlockNotes:
@@ -169,6 +177,7 @@ class BlockNotes:
 
     NEXT = 0  # ptr: the next entry
     END = 8  # ptr: no entry from here on; reads are then told by a call
+    HOLES = 16  # i64: bytes of the block's shared memory that are not defined (`Events.defined`)
 
 
 class AsyncEntry:

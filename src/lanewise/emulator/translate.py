@@ -71,6 +71,7 @@ class FunctionTranslator(BranchTranslator):
         out.line(f"%limitp = getelementptr i8, ptr %launch, i64 {Launch.SHARED_BYTES}")
         out.line("%limit = load i64, ptr %limitp")
         events.prologue(self)
+        self.defined.prologue()
         self.fuel = f"i8, ptr %w, i64 {Worker.FUEL}"
         self._check_stack()
 
@@ -149,6 +150,8 @@ class FunctionTranslator(BranchTranslator):
             if number % STRAIGHT == 0:
                 self.burn_fuel()
             if instruction.opcode in ("bra", "brx", "ret", "exit"):
+                self.current = instruction
+                self.defined.begin(instruction)
                 self._terminate(block, instruction)
                 return
             self.instruction(instruction)
@@ -171,6 +174,7 @@ class FunctionTranslator(BranchTranslator):
     def instruction(self, instruction: Instruction) -> None:
         """Lower one instruction that does not end a block."""
         self.current = instruction
+        self.defined.begin(instruction)
         spec = spec_of(instruction)
         assert spec.lowering is not None
         if spec.lowering.startswith("move."):

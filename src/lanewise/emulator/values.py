@@ -13,6 +13,7 @@ from lanewise.emulator.analysis import CARRY, Analysis, analyse
 from lanewise.emulator.flow import BasicBlock, bit_indices
 from lanewise.emulator.ir import Elementwise, Emitter, Value, bits_of
 from lanewise.emulator.kinds import UNIFORM, VARYING, Kind, LaneShape, Tag, narrowed
+from lanewise.emulator.lowering.definedness import Definedness
 from lanewise.emulator.lowering.recount import TripCounters
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.shared_groups import SharedGroup
@@ -62,6 +63,7 @@ class ValueTranslator:
         self.groups: dict[int, SharedGroup] = {}
         self.checked: bool | None = None  # which of two translations of a block this is; None: there is only one
         self.trips = TripCounters(self)
+        self.defined = Definedness(self)
         self._edges: dict[str, str] = {}  # per block: values derived from the active mask
         waits = {f for w in self.analysis.waiting for f in bit_indices(w.anywhere)}
         for b in self.analysis.divergent:
@@ -261,7 +263,15 @@ class ValueTranslator:
                 old = self.out.let(f"load {part_type}, ptr {part}")
                 text = self.out.let(f"select <32 x i1> {lanes}, {part_type} {text}, {part_type} {old}")
             self.out.line(f"store {part_type} {text}, ptr {part}")
+            self.defined.write(name, lanes)
             return
+        if self.defined.wanted:  # other lanes have the same value, whether they run or not
+            on = (
+                None
+                if instruction.guard is None
+                else self.out.let(f"bitcast i32 {self.mask(instruction)} to <32 x i1>")
+            )
+            self.defined.write(name, on)
         texts = {"": value.text, ".f": value.factor}
         if kind.tag == Tag.EXTENDED:
             texts = {"": value.outer}

@@ -186,6 +186,7 @@ __global__ void row_past_the_tile(float* a, int rows) {
 // launch: <<<1, 32>>> int[32]
 __global__ void heap_past_the_end(int* a) {
   int* p = (int*)malloc(16);
+  p[3] = 0;
   p[threadIdx.x < 31 ? 3 : 4] = 1;  // expect: bounds
   a[threadIdx.x] = p[3];
   free(p);

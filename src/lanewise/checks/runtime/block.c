@@ -48,10 +48,13 @@ void lw_block(Worker w, Block b, uint64_t begins) {
         return;
     }
     if (!s) s = FIELD(BlockState *, b, BLOCK_NOTES) = make(c);
+    void *launch = FIELD(void *, w, WORKER_LAUNCH);
     s->memory = FIELD(char *, b, BLOCK_SHARED);
     s->next = s->end = s->list; /* of the block before it */
-    if (c->races) lw_shared_room(s, FIELD(uint64_t, FIELD(void *, w, WORKER_LAUNCH), LAUNCH_SHARED_BYTES));
+    if (c->races) lw_shared_room(s, FIELD(uint64_t, launch, LAUNCH_SHARED_BYTES));
     s->block = (uint32_t)FIELD(uint64_t, b, BLOCK_LINEAR);
+    if (c->initialised)
+        lw_undefine_block(s, FIELD(uint64_t, launch, LAUNCH_SHARED_BYTES), FIELD(uint64_t, launch, LAUNCH_LOCAL_BYTES));
     s->acquired_count = 0;
     if (s->known) memset(s->known, 0, sizeof(uint32_t[MOST_WARPS][MOST_WARPS]));
     all_in_step(s);

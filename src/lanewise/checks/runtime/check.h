@@ -15,6 +15,7 @@
 #include "layout.h" /* generated from emulator/layout.py: offsets of WARP_*, BLOCK_*, WORKER_*, LAUNCH_* */
 
 #define FIELD(type, base, offset) (*(type *)((char *)(base) + (offset)))
+enum { PIECE_BYTES = 1 << 16 }; /* of global memory, whose bits are kept together */
 enum { LANES = 32, ROW_BITS = 22, MOST_WARPS = 32, MOST_LINES = 1 << 13 };
 
 /* --- what Python tells of a kernel; numpy.dtype in library.py */
@@ -30,7 +31,7 @@ typedef struct {
 } Site;
 
 /* --- what is found; numpy.dtype in library.py */
-enum { FOUND_FAULT, FOUND_RACE, FOUND_ARMS, FOUND_PLACES, FOUND_EXITED, FOUND_MASK, FOUND_ABSENT, FOUND_RANGE };
+enum { FOUND_FAULT, FOUND_RACE, FOUND_ARMS, FOUND_PLACES, FOUND_EXITED, FOUND_MASK, FOUND_ABSENT, FOUND_RANGE, FOUND_UNDEFINED };
 enum { AS_ERROR, AS_UNORDERED, AS_SAME_VALUE, AS_NO_ACQUIRE };
 enum { DID_READ, DID_WRITE, DID_ATOMIC, DID_WAIT };
 typedef struct {
@@ -54,6 +55,11 @@ typedef struct {
 typedef struct BlockState BlockState;
 typedef struct SyncObject SyncObject;
 typedef struct Page Page;
+
+typedef struct { /* stores of values that are not defined, by one instruction */
+    uint64_t low, high; /* the bytes that it wrote so */
+    uint32_t site, block, warp, lane;
+} Undefined;
 
 typedef int32_t Distances[LANES];
 
@@ -83,6 +89,12 @@ typedef struct Check {
     SyncObject **objects;
     uint32_t object_count, object_room;
     uint32_t strong; /* objects with something published */
+    /* what was never written */
+    uint64_t **pieces, *made; /* bits of global memory by address / PIECE_BYTES; all of them */
+    Undefined *undefined;
+    uint32_t undefined_count, undefined_room;
+    uint32_t initialised; /* whether that is looked for */
+    uint32_t spoiled;     /* a byte was written that is not defined */
 } Check;
 
 typedef struct {
@@ -114,7 +126,8 @@ enum { A_MASK = (1 << 27) - 1, WARP_SHIFT = 27 };
 enum { LIST_ROOM = 16384, LONGEST_ENTRY = 2 + LANES / 2, TICKS_OF_A_SEGMENT = 1000 };
 
 struct BlockState {
-    Brief *next, *end; /* first: kernels write here */
+    Brief *next, *end; /* these are first: kernels write here, and read */
+    int64_t holes;     /* bytes of shared memory that are not defined */
     Brief *list;
     Check *check;
     char *memory; /* the block's shared memory */
@@ -131,6 +144,9 @@ struct BlockState {
     uint32_t listed_tick; /* of the first entry of the list */
     const Brief *looked;  /* entries before it are within the bytes [read_low, read_high) */
     int64_t read_low, read_high, write_low, write_high; /* of the list, and of the writes since it began */
+    /* what is defined */
+    uint64_t *shared_defined, *local_defined, shared_bytes, local_bytes, local_words;
+    uint32_t local_touched; /* warps */
     /* what was read of others */
     Acquired *acquired;
     uint32_t acquired_count, acquired_room;
@@ -235,3 +251,12 @@ void lw_global(Access *a);
 void lw_forget_pages(Check *c);
 void lw_page_room(Check *c);
 void lw_forget_records(Check *c);
+/* init.c */
+void lw_define(Check *c, uint64_t address, uint64_t size, bool defined);
+uint64_t lw_first_undefined(Check *c, uint64_t address, uint64_t size);
+void lw_copy_defined(Check *c, uint64_t to, uint64_t from, uint64_t size);
+void lw_loaded(Warp x, Worker w, uint32_t number, uint32_t mask, const uint64_t *at, uint8_t *out);
+void lw_stored(Warp x, Worker w, uint32_t number, uint32_t mask, const uint64_t *at, uint8_t *values, uint32_t way);
+void lw_undefined(Warp x, Worker w, uint32_t place, uint32_t mask, uint32_t what);
+void lw_forget_pieces(Check *c);
+void lw_undefine_block(BlockState *s, uint64_t shared, uint64_t local);

@@ -96,17 +96,31 @@ static uint32_t lw_fault(Warp x, Worker w, uint32_t site, uint32_t code, uint32_
     return 1;
 }
 
+API void lw_check_define(Check *c, uint64_t address, uint64_t size) { lw_define(c, address, size, true); }
+API void lw_check_forget(Check *c, uint64_t address, uint64_t size) { lw_define(c, address, size, false); }
+API void lw_check_copy(Check *c, uint64_t to, uint64_t from, uint64_t size) { lw_copy_defined(c, to, from, size); }
+API uint64_t lw_check_undefined(Check *c, uint64_t address, uint64_t size) {
+    return lw_first_undefined(c, address, size);
+}
+/* The instructions of the last launch that wrote undefined bytes. */
+API const Undefined *lw_check_writers(const Check *c, uint32_t *count) {
+    *count = c->undefined_count;
+    return c->undefined;
+}
+API uint32_t lw_check_spoiled(const Check *c) { return c->spoiled; }
+
 API Check *lw_check_new(uint64_t arena, uint64_t size) {
     Check *c = calloc(1, sizeof *c);
     pthread_mutex_init(&c->lock, NULL);
     c->arena = arena;
     c->arena_size = size;
+    c->pieces = calloc(size / PIECE_BYTES + 1, sizeof *c->pieces);
     return c;
 }
 
 /* The next launch: `warps` of a block; what is looked for. Returns the table of functions. */
 API void *lw_check_begin(Check *c, const Site *sites, const uint16_t *places, const Distances *distances,
-                         uint32_t warps, uint32_t races, uint32_t bounds) {
+                         uint32_t warps, uint32_t races, uint32_t bounds, uint32_t initialised) {
     c->sites = sites;
     c->places = places;
     c->warps = warps;
@@ -115,6 +129,8 @@ API void *lw_check_begin(Check *c, const Site *sites, const uint16_t *places, co
     c->distances = distances;
     if (!c->next_segment) c->next_segment = 1;
     c->first_segment = c->next_segment;
+    c->initialised = initialised;
+    c->undefined_count = 0;
     if (races) lw_page_room(c);
     void **hooks = c->hooks;
     hooks[HOOKS_ACCESS / 8] = (void *)lw_access;
@@ -125,6 +141,9 @@ API void *lw_check_begin(Check *c, const Site *sites, const uint16_t *places, co
     hooks[HOOKS_WARP_SYNC / 8] = (void *)lw_warp_sync;
     hooks[HOOKS_FENCE / 8] = (void *)lw_fence;
     hooks[HOOKS_RANGE / 8] = (void *)lw_range;
+    hooks[HOOKS_LOADED / 8] = (void *)lw_loaded;
+    hooks[HOOKS_STORED / 8] = (void *)lw_stored;
+    hooks[HOOKS_UNDEFINED / 8] = (void *)lw_undefined;
     return c->hooks;
 }
 
@@ -141,6 +160,8 @@ API const Found *lw_check_end(Check *c, uint32_t *count, uint32_t *lost) {
         free(s->reader);
         free(s->list);
         free(s->acquired);
+        free(s->shared_defined);
+        free(s->local_defined);
         free(s);
     }
     c->state_count = 0;
@@ -152,6 +173,8 @@ API const Found *lw_check_end(Check *c, uint32_t *count, uint32_t *lost) {
 
 API void lw_check_free(Check *c) {
     lw_forget_pages(c);
+    lw_forget_pieces(c);
+    free(c->undefined);
     free(c->states);
     free(c->segments);
     free(c->found);

@@ -54,6 +54,9 @@ def _atomic(
     if ins.has("sc", "acq_rel", "release", "acquire"):
         t.out.line("fence seq_cst")
     events.access(t, ins, site, space, address)
+    results = () if destination is None else memory.components(destination)
+    way = events.EXCHANGES if operation == "exch" else events.UPDATES
+    events.stored(t, ins, site, address, memory.components(operands[1]), results, way)
     recount(t, ins, site, address)
     tell(t, ins, site, address)
     mask = t.mask(ins)

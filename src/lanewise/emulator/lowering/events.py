@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.emulator.kinds import Tag
 from lanewise.emulator.layout import Block, BlockNotes, Hooks, Launch, Warp
+from lanewise.emulator.lowering.definedness import ADDRESS, VECTOR, ZERO
 from lanewise.emulator.quantity import Quantity
 from lanewise.emulator.roots import root
 from lanewise.ptx.syntax import Address, Instruction, Operand
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 SCOPES = {"cta": 1, "cluster": 2, "gl": 3, "gpu": 3, "sys": 4}
 _STRONG = ("volatile", "relaxed", "acquire", "mmio")  # loads that may tell of other threads
 _ZERO = (0,) * 32
+WATCH_ACCESS, WATCH_DEFINED = 1, 2  # bits of a site's byte in the watch table
+UPDATES, EXCHANGES = 1, 2  # ways of STORED: the operand is added to what is there, or takes its place
+_FOLLOWED = frozenset((Space.GLOBAL, Space.SHARED, Space.LOCAL))
 _WARP_SHIFT = 27  # of the warp's number in an entry of the list of reads
 
 
@@ -37,7 +41,7 @@ def prologue(t: FunctionTranslator) -> None:
     for name, field in (("hooks", Launch.HOOKS), ("watch", Launch.WATCH)):
         out.line(f"%{name}p = getelementptr i8, ptr %launch, i64 {field}")
         out.line(f"%{name} = load ptr, ptr %{name}p")
-    if t.unit.events.brief_reads:
+    if t.unit.events.brief_reads or t.unit.events.defined:
         out.line(f"%blockp = getelementptr i8, ptr %x, i64 {Warp.BLOCK}")
         out.line("%block = load ptr, ptr %blockp")
         out.line(f"%notesp = getelementptr i8, ptr %block, i64 {Block.NOTES}")
@@ -60,8 +64,10 @@ def access(
     """A load, store or atomic that is about to be done. `address` as of its space: an offset where that is shared or
     local memory. `mask`: the lanes that take part, if they are not those of the guard."""
     events = t.unit.events
-    if not (events.accesses or events.ranges) or space in (Space.CONST, Space.PARAM):
+    if not (events.accesses or events.ranges or events.defined) or space in (Space.CONST, Space.PARAM):
         return
+    if events.defined:
+        t.defined.decides(_address(ins), ADDRESS, t.mask(ins) if mask is None else mask)
     _note_origin(t, ins, site, space)
     mask = t.mask(ins) if mask is None else mask
     if events.ranges and site.range is not None:
@@ -71,7 +77,7 @@ def access(
     out = t.out
     watched = out.let(f"load i8, ptr {out.let(f'getelementptr i8, ptr %watch, i64 {site.index}')}")
     done = out.fresh_label("told")
-    wants = out.let(f"icmp ne i8 {watched}, 0")
+    wants = out.let(f"icmp ne i8 {out.let(f'and i8 {watched}, {WATCH_ACCESS}')}, 0")
     if events.brief_reads:
         wants = _brief(t, ins, site, space, address, wants)
     vector = t.vector(address)
@@ -88,6 +94,93 @@ def access(
     )
     out.line(f"br label %{done}")
     out.label(done)
+
+
+def _address(ins: Instruction) -> Operand:
+    return next(operand for operand in ins.operands if isinstance(operand, Address))
+
+
+def loaded(
+    t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity, targets: Sequence[Operand]
+) -> None:
+    """Which bytes of what a load is about to bring are defined."""
+    if not t.unit.events.defined or site.space not in _FOLLOWED:
+        return
+    out = t.out
+    ask, join, here = out.fresh_label("ask"), out.fresh_label("asked"), out.fresh_label("from")
+    mask, vector = t.mask(ins), t.vector(address)
+    out.line(f"br label %{here}")
+    out.label(here)
+    follows = _follows(t, site)
+    if site.space == Space.SHARED and not site.generic:
+        holes = out.let(f"load i64, ptr {out.let(f'getelementptr i8, ptr %notes, i64 {BlockNotes.HOLES}')}")
+        follows = out.let(f"and i1 {follows}, {out.let(f'icmp ne i64 {holes}, 0')}")
+    out.line(f"br i1 {follows}, label %{ask}, label %{join}")
+    out.label(ask)
+    _tell_addresses(t, address, vector)
+    out.line(
+        f"call void {_listener(t, Hooks.LOADED)}(ptr %x, ptr %w, i32 {site.index}, i32 {mask}, ptr %told, "
+        "ptr %undefined)"
+    )
+    brought = [_undefined(t, part) for part in range(len(targets))]
+    out.line(f"br label %{join}")
+    out.label(join)
+    texts = [out.let(f"phi {VECTOR} [ zeroinitializer, %{here} ], [ {text}, %{ask} ]") for text in brought]
+    t.defined.loaded(targets, texts)
+
+
+def stored(
+    t: FunctionTranslator,
+    ins: Instruction,
+    site: SiteInfo,
+    address: Quantity,
+    values: Sequence[Operand],
+    results: Sequence[Operand] = (),
+    way: int = 0,
+) -> None:
+    """Which bytes of what a store is about to write are defined. An atomic (`way`: UPDATES, EXCHANGES) gives what
+    memory held to `results`."""
+    if not t.unit.events.defined or site.space not in _FOLLOWED:
+        return
+    out = t.out
+    mask, vector = t.mask(ins), t.vector(address)
+    texts = [t.defined.of(value) for value in values]
+    wants = _follows(t, site)
+    for text in texts:
+        if text != ZERO:
+            some = out.let(f"bitcast {VECTOR} {text} to i256")
+            wants = out.let(f"or i1 {wants}, {out.let(f'icmp ne i256 {some}, 0')}")
+    done, here = out.fresh_label("marked"), out.fresh_label("from")
+    out.line(f"br label %{here}")
+    out.label(here)
+    mark = out.fresh_label("mark")
+    out.line(f"br i1 {wants}, label %{mark}, label %{done}")
+    out.label(mark)
+    _tell_addresses(t, address, vector)
+    for part, text in enumerate(texts):
+        out.line(f"store {VECTOR} {text}, ptr {_undefined_place(t, part)}, align 32")
+    out.line(
+        f"call void {_listener(t, Hooks.STORED)}(ptr %x, ptr %w, i32 {site.index}, i32 {mask}, ptr %told, "
+        f"ptr %undefined, i32 {way})"
+    )
+    brought = [_undefined(t, part) for part in range(len(results))]
+    out.line(f"br label %{done}")
+    out.label(done)
+    held = [out.let(f"phi {VECTOR} [ zeroinitializer, %{here} ], [ {text}, %{mark} ]") for text in brought]
+    t.defined.loaded(results, held)
+
+
+def _follows(t: FunctionTranslator, site: SiteInfo) -> str:
+    watched = t.out.let(f"load i8, ptr {t.out.let(f'getelementptr i8, ptr %watch, i64 {site.index}')}")
+    return t.out.let(f"icmp ne i8 {t.out.let(f'and i8 {watched}, {WATCH_DEFINED}')}, 0")
+
+
+def _undefined_place(t: FunctionTranslator, part: int) -> str:
+    return t.out.let(f"getelementptr {VECTOR}, ptr %undefined, i64 {part}")
+
+
+def _undefined(t: FunctionTranslator, part: int) -> str:
+    return t.out.let(f"load {VECTOR}, ptr {_undefined_place(t, part)}, align 32")
 
 
 def _branch(t: FunctionTranslator, condition: str, otherwise: str) -> None:
@@ -171,7 +264,7 @@ def _note_origin(t: FunctionTranslator, ins: Instruction, site: SiteInfo, space:
     """Which variable or parameter the address is built from."""
     if ins.has("shared::cluster"):
         return
-    name = root(t.function, next(operand for operand in ins.operands if isinstance(operand, Address)))
+    name = root(t.function, _address(ins))
     if name is None:
         return
     module = t.unit.program.module_of(t.function)

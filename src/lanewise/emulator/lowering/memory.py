@@ -116,6 +116,7 @@ def load(t: FunctionTranslator, ins: Instruction) -> None:
     if ins.has(*_ORDERED):
         t.out.line('fence syncscope("singlethread") seq_cst')
     events.access(t, ins, site, space, address)
+    events.loaded(t, ins, site, address, targets)
     recount(t, ins, site, address)
     tell(t, ins, site, address)
     group = t.groups.get(id(ins))
@@ -410,6 +411,7 @@ def store(t: FunctionTranslator, ins: Instruction) -> None:
         t.out.line('fence syncscope("singlethread") seq_cst')
     bytes_ = int(element[1:]) // 8
     events.access(t, ins, site, space, address, sources)
+    events.stored(t, ins, site, address, components(ins.operands[1]))
     recount(t, ins, site, address)
     tell(t, ins, site, address)
     group = t.groups.get(id(ins))

@@ -53,15 +53,20 @@ def shfl(t: FunctionTranslator, ins: Instruction) -> None:
     lanes, clamp = constant(b), constant(c)
     if lanes is not None and clamp is not None:
         picks = [source_lane(mode, lane, lanes, clamp) for lane in range(32)]
-        moved = t.out.let(
-            f"shufflevector <32 x i32> {source}, <32 x i32> poison, <32 x i32> "
-            f"{lane_vector('i32', (place for place, _ in picks))}"
-        )
+        fixed = lane_vector("i32", (place for place, _ in picks))
+
+        def permute(v: str) -> str:
+            return t.out.let(f"shufflevector <32 x i32> {v}, <32 x i32> poison, <32 x i32> {fixed}")
+
         inside = "<" + ", ".join(f"i1 {'true' if ok else 'false'}" for _, ok in picks) + ">"
     else:
         places, inside = _source_lanes(t, mode, b, c)
-        moved = _permute(t, source, places)
-    t.write(target, _as_kind(t, moved, target), ins)
+
+        def permute(v: str) -> str:
+            return _permute(t, v, places)
+
+    t.defined.shuffled(target, value, permute)
+    t.write(target, _as_kind(t, permute(source), target), ins)
     if predicate is not None:
         t.write(predicate, _as_kind(t, inside, predicate, "i1"), ins)
 
