@@ -16,16 +16,17 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "checks"))
 
-from programs import FOLDER, Case, all_cases, cases, check, disagreements  # noqa: E402
+from checked_programs import FOLDER, Case, all_cases, cases, check, disagreements  # noqa: E402
 
 TOOLS = {
     "bounds.cu": "memcheck",
     "shared_races.cu": "racecheck",
     "global_races.cu": "racecheck",
     "barriers.cu": "synccheck",
+    "uninitialised.cu": "initcheck",
 }
 PAGE = ROOT / "docs" / "checks-compared.md"
-_TYPES = {"int": "int", "iota": "int", "float": "float", "char": "char"}
+_TYPES = {"unset": "int", "int": "int", "iota": "int", "float": "float", "char": "char"}
 
 
 def _argument(word: str, number: int) -> tuple[str, str]:
@@ -36,10 +37,9 @@ def _argument(word: str, number: int) -> tuple[str, str]:
         return "", word
     kind, count = word.rstrip("]").split("[")
     name = f"p{number}"
-    lines = (
-        f"{_TYPES[kind]}* {name}; cudaMalloc(&{name}, {count} * sizeof *{name}); "
-        f"cudaMemset({name}, 0, {count} * sizeof *{name});"
-    )
+    lines = f"{_TYPES[kind]}* {name}; cudaMalloc(&{name}, {count} * sizeof *{name});"
+    if kind != "unset":
+        lines += f" cudaMemset({name}, 0, {count} * sizeof *{name});"
     if kind == "iota":
         lines += (
             f" {{ std::vector<int> v({count}); for (int i = 0; i < {count}; i++) v[i] = i; "
@@ -92,11 +92,11 @@ def write(folder: Path) -> None:
         f"""export PATH=/usr/local/cuda/bin:$PATH
 {builds} & wait
 one() {{
-  timeout -k 1 9 compute-sanitizer --tool $1 --print-limit 40 ./$2 $3 > $OUT/$1.$3.log 2>&1
+  timeout -k 1 20 compute-sanitizer --tool $1 --print-limit 40 ./$2 $3 > $OUT/$1.$3.log 2>&1
   echo "rc $?" >> $OUT/$1.$3.log
 }}
 export -f one
-timeout 85 xargs -P 12 -L 1 bash -c 'one "$@"' _ < work.txt
+timeout 88 xargs -P 8 -L 1 bash -c 'one "$@"' _ < work.txt
 ls $OUT | wc -l
 """
     )
@@ -108,12 +108,15 @@ def _said(log: str) -> str:
     hazards = re.search(r"RACECHECK SUMMARY: (\d+) hazards? displayed \((\d+) errors?, (\d+) warnings?", log)
     code = re.search(r"^rc (\d+)$", log, re.M)
     if code is not None and code[1] in ("124", "137"):
-        return "no answer in 9 seconds"
+        return "no answer in time"
     if hazards is not None:
         return f"{hazards[2]} errors, {hazards[3]} warnings" if hazards[1] != "0" else "clean"
     if summary is not None:
         return f"{summary[1]} errors" if summary[1] != "0" else "clean"
     return "no summary"
+
+
+_NOTHING = ("not run", "no summary", "no answer in time")  # of a tool that did not come to its verdict
 
 
 def table(folder: Path) -> None:
@@ -126,11 +129,11 @@ def table(folder: Path) -> None:
         theirs = _said(log.read_text(errors="replace")) if log.is_file() else "not run"
         ours = "as expected" if not disagreements(case, check(case)) else "**differs**"
         wanted = "clean" if case.clean else ", ".join(dict.fromkeys(f"{e.check} {e.severity}" for e in case.expected))
-        told = theirs not in ("clean", "no summary", "not run")
+        told = theirs not in ("clean", *_NOTHING)
         total = totals.setdefault(tool, [0, 0, 0, 0])
         total[0 if not case.clean else 2] += 1
         total[1 if not case.clean else 3] += told
-        right = "" if theirs in ("not run", "no summary") else ("yes" if told == (not case.clean) else "**no**")
+        right = "" if theirs in _NOTHING else ("yes" if told == (not case.clean) else "**no**")
         rows.append(f"| `{case.kernel}` | {wanted} | {ours} | {tool} | {theirs} | {right} |")
     lines = [f"| {tool} | {' | '.join(map(str, counts))} |" for tool, counts in totals.items()]
     PAGE.write_text(_PAGE.format(totals="\n".join(lines), rows="\n".join(rows)))
@@ -139,8 +142,8 @@ def table(folder: Path) -> None:
 _PAGE = """\
 # Checks beside compute-sanitizer
 
-The tiny programs of `tests/checks/programs`, on an H200 (CUDA 13.0) each under the tool of compute-sanitizer that should
-see what is wrong with it, and under `lanewise check`. Made by `benchmarks/check_programs.py`.
+The tiny programs of `tests/checks/programs`, on an H200 (CUDA 13.0), each under the tool of compute-sanitizer that
+should see what is wrong with it, and under `lanewise check`. Made by `benchmarks/check_programs.py`.
 
 | tool | programs with a bug | of them it reports | clean programs | of them it reports |
 | --- | --- | --- | --- | --- |

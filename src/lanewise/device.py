@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lanewise.checks import calls
 from lanewise.checks.checker import Checker
 from lanewise.checks.selection import Check
 from lanewise.collect import launch_record
@@ -25,7 +26,7 @@ from lanewise.hardware.device import DeviceSpec
 from lanewise.model.launch import DeviceModel, unavailable
 from lanewise.ptx import parse
 from lanewise.ptx.syntax import Function
-from lanewise.records import Finding, KernelResources, LaunchRecord, Unsupported
+from lanewise.records import Finding, KernelResources, LaunchRecord, SourceLine, Unsupported
 from lanewise.sass import listing
 from lanewise.sass.kernel import MachineKernel
 from lanewise.sass.listing import SassFunction
@@ -257,6 +258,27 @@ class EmulatedDevice:
         elif kernel not in self._kept:
             self.left_out[kernel] = None
         return launched, record
+
+    def copied(self, to: int, source: int, size: int) -> tuple[Finding, ...]:
+        """As of `Backend`: bytes of the host are defined, those that go to the host must be."""
+        if self.checker is None:
+            return ()
+        of_device = [a for a in (to, source) if a and (found := self.memory.find(a)) and found.kind == "malloc"]
+        if to in of_device and source in of_device:
+            self.checker.copied(to, source, size)
+        elif to in of_device:
+            self.checker.initialised(to, size)
+        elif source in of_device:
+            return self.checker.leaves(source, size)
+        return ()
+
+    def bad_call(
+        self, call: str, to: int, source: int, size: int, kind: int, place: SourceLine | None
+    ) -> Finding | None:
+        """As of `Backend`."""
+        if self.checker is None or Check.BOUNDS not in self.checker.checks:
+            return None
+        return calls.refused(self.memory, call, to, source, size, kind, place)
 
     def checker_for(self, checks: frozenset[Check]) -> Checker:
         """A checker for single launches, its counts at zero. Raises EnvironmentProblem."""

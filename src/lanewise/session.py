@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -56,7 +57,10 @@ def _run(request: RunRequest, schedule: int, shows_output: bool) -> RunResult:
         checks=tuple(map(Check, request.checks)),
     )
     output = None if shows_output else subprocess.DEVNULL
-    ended = host.run_program(program, request.arguments, memory=memory, backend=device, stdout=output, stderr=output)
+    env = {**os.environ, "LANEWISE_CHECKS": "1"} if request.checks else None
+    ended = host.run_program(
+        program, request.arguments, memory=memory, backend=device, env=env, stdout=output, stderr=output
+    )
     if ended.interrupted:
         raise KeyboardInterrupt
     return _result(request, spec.name, arch, device, ended, notes)

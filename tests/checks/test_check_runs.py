@@ -39,7 +39,29 @@ __global__ void order(int* a) {
     a[2] = a[0];
   }
 }
+__global__ void half(int* a, int n) {
+  if (threadIdx.x < n / 2) a[threadIdx.x] = threadIdx.x;
+}
+__global__ void add(int* out, const int* in) {
+  out[threadIdx.x] = in[threadIdx.x] + 1;
+}
+int host_side(char what) {
+  int *a, *b, h[65] = {};
+  cudaMalloc(&a, 256);
+  cudaMalloc(&b, 256);
+  half<<<1, 64>>>(a, what == 'H' ? 64 : 128);
+  if (what == 'D') cudaMemcpy(b, a, 256, cudaMemcpyDeviceToDevice);
+  else add<<<1, 64>>>(b, a);
+  if (what == 'R') cudaMemcpy(h, b, 260, cudaMemcpyDeviceToHost);
+  else if (what == 'C') cudaMemcpy(h, b, 256, cudaMemcpyHostToDevice);
+  else cudaMemcpy(h, b, 256, cudaMemcpyDeviceToHost);
+  cudaFree(b);
+  if (what == 'F') return cudaFree(b) == cudaSuccess;
+  cudaFree(a);
+  return 0;
+}
 int main(int argc, char** argv) {
+  if (argv[1][0] < 'a') return host_side(argv[1][0]);
   int* a;
   cudaMalloc(&a, 400);
   cudaMemset(a, 0, 400);
@@ -56,7 +78,12 @@ int main(int argc, char** argv) {
 }
 """
 
-ALLOCATES = PROGRAM[: PROGRAM.index("cudaMalloc")].count("\n") + 1
+
+def line_of(text: str) -> int:
+    return PROGRAM[: PROGRAM.index(text)].count("\n") + 1
+
+
+ALLOCATES = line_of("cudaMalloc(&a, 400)")
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +140,22 @@ def test_memory_that_is_never_freed(source: Path, tmp_path: Path) -> None:
     status, document, _ = check(source, "--checks leak --- h keep", folder=tmp_path)
     assert status == ExitCode.FINDINGS
     assert found(document) == [("leak", "warning", ALLOCATES)]
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "line"),
+    [
+        ("D", None, ""),
+        ("H", "uninitialised", "out[threadIdx.x] = in"),
+        ("R", "bounds", "if (what == 'R')"),
+        ("C", "bounds", "else if (what == 'C')"),
+        ("F", "bounds", "if (what == 'F')"),
+    ],
+)
+def test_what_the_host_does(source: Path, tmp_path: Path, what: str, name: str | None, line: str) -> None:
+    _, document, _ = check(source, f"--- {what}", folder=tmp_path)
+    errors = [finding for finding in found(document) if finding[1] == "error"]
+    assert errors == ([] if name is None else [(name, "error", line_of(line))])
 
 
 def test_builds(source: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from lanewise.cudart.codes import CudaError
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.hardware import device
 from lanewise.ptx.syntax import PtxModule
-from lanewise.records import KernelResources
+from lanewise.records import Finding, KernelResources, SourceLine
 
 
 @dataclass(slots=True)
@@ -86,6 +86,12 @@ class FakeBackend:
     def set_limit(self, limit: int, value: int) -> bool:
         self.limits[limit] = value
         return True
+
+    def copied(self, to: int, source: int, size: int) -> tuple[Finding, ...]:
+        return ()
+
+    def bad_call(self, call: str, to: int, source: int, size: int, kind: int, place: SourceLine | None) -> None:
+        return None
 
     def interrupt(self) -> None:
         self.interrupted.set()

@@ -55,7 +55,10 @@ def leaving(launched: CheckedLaunch | None, writer: Any, address: int, memory: D
             evidence.append(where)
     if launched is None or writer is None:
         message = "memory that was never written is copied to the host"
-        return Finding("uninitialised", Severity.ERROR, message, evidence=tuple(evidence), next_step=_NEXT)
+        place = allocation.made_at if allocation is not None else None  # the copy's own line is not known here
+        return Finding(
+            "uninitialised", Severity.ERROR, message, source=place, evidence=tuple(evidence), next_step=_NEXT
+        )
     site = launched.start.info.sites[int(writer["site"])]
     return Finding(
         "uninitialised",

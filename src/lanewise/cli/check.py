@@ -24,7 +24,10 @@ from lanewise.request import DEFAULT_DEVICE, Build, RunRequest
 def check(
     context: typer.Context,
     checks: Annotated[
-        str, typer.Option("--checks", metavar="NAMES", help="Check only for these: bounds, race, barrier, leak.")
+        str,
+        typer.Option(
+            "--checks", metavar="NAMES", help="Check only for these: bounds, race, uninitialised, barrier, leak."
+        ),
     ] = "all",
     json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON too.")] = None,
     sarif: Annotated[Path | None, typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF.")] = None,
@@ -54,7 +57,7 @@ def check(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing after the program.")] = False,
 ) -> None:
     """Run a CUDA program on the CPU and say what it does wrong: accesses out of bounds, races in shared and global
-    memory, barriers that threads do not come to, memory that is never freed.
+    memory, uninitialised values, barriers that threads do not come to, memory that is never freed.
 
     Inputs and flags as of `lanewise run`. Arguments of the program come last, after --.
 

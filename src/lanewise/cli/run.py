@@ -67,7 +67,9 @@ def run(
     check: Annotated[
         str | None,
         typer.Option(
-            "--check", metavar="NAMES", help="Check too, for all or for some of bounds,race,barrier,leak (see check)."
+            "--check",
+            metavar="NAMES",
+            help="Check too, for all or for some of bounds,race,uninitialised,barrier,leak (see check).",
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "--no-report", help="Print nothing after the program.")] = False,

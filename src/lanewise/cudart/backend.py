@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from lanewise.cudart.codes import CudaError
 from lanewise.hardware.device import DeviceSpec
-from lanewise.records import KernelResources, Param
+from lanewise.records import Finding, KernelResources, Param, SourceLine
 
 Dim3 = tuple[int, int, int]
 
@@ -106,6 +106,15 @@ class Backend(Protocol):
 
     def set_limit(self, limit: int, value: int) -> bool:
         """cudaDeviceSetLimit with a `cudaLimit` number. False where the device has no such limit."""
+
+    def copied(self, to: int, source: int, size: int) -> tuple[Finding, ...]:
+        """The host has copied bytes: to the device, from it, or within it; an address of 0 is host memory or a value.
+        Told only to runs with checks; returns what is wrong with them."""
+
+    def bad_call(
+        self, call: str, to: int, source: int, size: int, kind: int, place: SourceLine | None
+    ) -> Finding | None:
+        """A copy, or (size 0) a free of `to`, was refused. Told only to runs with checks."""
 
     def interrupt(self) -> None:
         """End a launch that is under way, soon, with any outcome. May be called from any thread at any time."""

@@ -37,6 +37,8 @@ class Op(IntEnum):
     TOUCH = 14
     UNSUPPORTED = 15
     REFUSED = 16
+    COPIED = 17
+    BAD_CALL = 18
     ENCODE_TENSOR_MAP = 30
     MOVE_TENSOR_MAP = 31
     ALLOW_CLUSTERS = 32

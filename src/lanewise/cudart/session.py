@@ -103,6 +103,8 @@ class Session:
             Op.TOUCH: self._touch,
             Op.UNSUPPORTED: self._unsupported,
             Op.REFUSED: self._refused,
+            Op.COPIED: self._copied,
+            Op.BAD_CALL: self._bad_call,
             Op.ENCODE_TENSOR_MAP: self._encode_tensor_map,
             Op.MOVE_TENSOR_MAP: self._move_tensor_map,
             Op.ALLOW_CLUSTERS: self._allow_clusters,
@@ -347,6 +349,23 @@ class Session:
         step = f"the call returned {error}: check its result, and change what the message names"
         finding = Finding("call", Severity.WARNING, text, source=source, next_step=step)
         if finding not in self._shared.findings:
+            self._shared.findings.append(finding)
+        return Reply()
+
+    def _copied(self, fields: Fields, thread: int) -> Reply:
+        """destination, source (0: host memory), bytes -> nothing"""
+        for finding in self._backend.copied(fields.u64(), fields.u64(), fields.u64()):
+            if finding not in self._shared.findings:
+                self._shared.findings.append(finding)
+        return Reply()
+
+    def _bad_call(self, fields: Fields, thread: int) -> Reply:
+        """call, destination, source, bytes, kind of the copy, file and address of the call -> nothing"""
+        call = fields.text()
+        to, source, size, kind = (fields.u64() for _ in range(4))
+        _, place = CallSite(fields.text(), fields.u64(), fields.u64()).lookup()
+        finding = self._backend.bad_call(call, to, source, size, kind, place)
+        if finding is not None and finding not in self._shared.findings:
             self._shared.findings.append(finding)
         return Reply()
 

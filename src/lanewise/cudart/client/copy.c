@@ -67,6 +67,11 @@ static void copy_row(const Block *to, char *to_here, const Block *from, char *fr
 
 static bool on_device(const Block *b) { return b->array || lw_in_arena(b->pointer); }
 
+/* Where a row begins, as the program sees it; null of an array. */
+static const void *row_of(const Block *b, size_t y, size_t z) {
+    return b->array ? NULL : (const char *)b->pointer + z * b->slice + y * b->pitch;
+}
+
 cudaError_t lw_do_copy(const Work *work) {
     const Block *to = &work->copy.to, *from = &work->copy.from;
     struct cudaExtent e = work->copy.extent;
@@ -80,7 +85,10 @@ cudaError_t lw_do_copy(const Work *work) {
     if (error != cudaSuccess) return error;
     if (!to->array) lw_populate(to_here, span(to, e));
     for (size_t z = 0; z < e.depth; z++)
-        for (size_t y = 0; y < e.height; y++) copy_row(to, to_here, from, from_here, e.width, y, z);
+        for (size_t y = 0; y < e.height; y++) {
+            copy_row(to, to_here, from, from_here, e.width, y, z);
+            if (!to->array || !from->array) lw_tell_copy(row_of(to, y, z), row_of(from, y, z), e.width);
+        }
     bool device = work->copy.kind == cudaMemcpyDeviceToDevice ||
                   (work->copy.kind == cudaMemcpyDefault && on_device(to) && on_device(from));
     lw_pass_time_of_copy(e.width * e.height * e.depth,
@@ -143,14 +151,15 @@ API cudaError_t cudaMemcpy(void *to, const void *from, size_t count, enum cudaMe
     lw_drain_callbacks();
     lw_flush_output();
     Work work = lw_line_work(to, from, count, kind);
-    return lw_return(lw_do_copy(&work));
+    return lw_return(lw_tell_bad(lw_do_copy(&work), "cudaMemcpy", to, from, count, kind, CALLER));
 }
 SECOND_NAME(cudaMemcpy, _ptds)
 
 API cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t count, enum cudaMemcpyKind kind,
                                 cudaStream_t stream) {
     ENTER_STREAM(stream);
-    return issue(lw_line_work(to, from, count, kind), stream);
+    Work work = lw_line_work(to, from, count, kind);
+    return lw_return(lw_tell_bad(lw_issue(&work, stream), "cudaMemcpyAsync", to, from, count, kind, CALLER));
 }
 SECOND_NAME(cudaMemcpyAsync, _ptsz)
 

@@ -77,6 +77,10 @@ bool lw_map_arena(int fd, uint64_t base, uint64_t size);
 bool lw_in_arena(const void *pointer);
 void *lw_alias(uint64_t address);                 /* where the host may touch the byte at a device address */
 void lw_populate(void *where, size_t size);
+/* follow.c */
+void lw_tell_copy(const void *to, const void *from, size_t size);
+cudaError_t lw_tell_bad(cudaError_t error, const char *call, const void *to, const void *from, size_t size, int kind,
+                        const void *caller);
 uint64_t lw_arena_base(void);
 uint64_t lw_arena_size(void);
 int lw_arena_fd(void);

@@ -92,13 +92,13 @@ API cudaError_t cudaFree(void *pointer) {
     ENTER();
     lw_drain_callbacks();
     lw_flush_output();
-    return lw_return(lw_free(pointer, FROM_DEVICE));
+    return lw_return(lw_tell_bad(lw_free(pointer, FROM_DEVICE), "cudaFree", pointer, NULL, 0, 0, CALLER));
 }
 
 API cudaError_t cudaFreeHost(void *pointer) {
     ENTER();
     lw_drain_callbacks();
-    return lw_return(lw_free(pointer, FROM_HOST));
+    return lw_return(lw_tell_bad(lw_free(pointer, FROM_HOST), "cudaFreeHost", pointer, NULL, 0, 0, CALLER));
 }
 
 API cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {

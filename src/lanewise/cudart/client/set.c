@@ -21,8 +21,10 @@ cudaError_t lw_do_set(const Work *work) {
     if (error != cudaSuccess) return error;
     lw_populate(here, span);
     for (size_t z = 0; z < work->set.depth; z++)
-        for (size_t y = 0; y < p->height; y++)
+        for (size_t y = 0; y < p->height; y++) {
             fill(here + z * work->set.slice + y * p->pitch, p->value, p->elementSize, p->width);
+            lw_tell_copy((char *)p->dst + z * work->set.slice + y * p->pitch, NULL, bytes);
+        }
     lw_pass_time_of_copy(bytes * p->height * work->set.depth, KERNELS);
     return cudaSuccess;
 }
