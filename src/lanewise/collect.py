@@ -54,11 +54,7 @@ def launch_record(
     accesses = tuple(access(site) for site in counts.site_counts(info, outcome.counters) if _seen(site))
     costs = None
     if machine is not None:
-        blocks = grid[0] * grid[1] * grid[2]
-        # A launch that did not run to its end started no more than its first block of PTX says.
-        began = counts.block_counters(info, outcome.counters)[0].tolist()
-        entry = min(blocks * -(-threads // 32), began[BLOCK_WARPS]), min(blocks * threads, began[BLOCK_THREADS])
-        costs = machine_costs(machine, info, outcome.counters, entry)
+        costs = machine_costs(machine, info, outcome.counters, _started(grid, block, launched))
         accesses += tuple(machine_access(cost) for cost in costs.accesses if cost.requests > 0)
     if launched.fault is not None:
         accesses = tuple(record for record in accesses if _happened(record))
@@ -84,13 +80,31 @@ def launch_record(
         completed=launched.fault is None,
         seconds=outcome.seconds,
     )
-    if model is None or machine is None or costs is None or outcome.trace is None or launched.fault is not None:
+    return record if model is None else modelled_on(model, record, launched, machine)
+
+
+def modelled_on(
+    model: DeviceModel, record: LaunchRecord, launched: Launched, machine: MachineKernel | None
+) -> LaunchRecord:
+    """The record with what a model says of caches and time; without, where the launch did not end or its machine code
+    is not known."""
+    info, outcome = launched.kernel.info, launched.outcome
+    record = replace(record, device=model.spec.name)
+    if machine is None or outcome.trace is None or launched.fault is not None:
         return record
+    costs = machine_costs(machine, info, outcome.counters, _started(record.grid, record.block, launched))
     counted = counts.site_counts(info, outcome.counters)
-    return with_model(record, model.launch(record, machine, costs, info.sites, outcome.trace, counted))
+    return _with_model(record, model.launch(record, machine, costs, info.sites, outcome.trace, counted))
 
 
-def with_model(record: LaunchRecord, modelled: Modelled | None) -> LaunchRecord:
+def _started(grid: Dim, block: Dim, launched: Launched) -> tuple[int, int]:
+    """Warps and threads. A launch that did not run to its end started no more than its first block of PTX says."""
+    blocks, threads = (x * y * z for x, y, z in (grid, block))
+    began = counts.block_counters(launched.kernel.info, launched.outcome.counters)[0].tolist()
+    return min(blocks * -(-threads // 32), began[BLOCK_WARPS]), min(blocks * threads, began[BLOCK_THREADS])
+
+
+def _with_model(record: LaunchRecord, modelled: Modelled | None) -> LaunchRecord:
     """The record with what a model of its device says."""
     if modelled is None:
         return record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from lanewise.checks import calls
 from lanewise.checks.checker import Checker
 from lanewise.checks.selection import Check
-from lanewise.collect import launch_record
+from lanewise.collect import launch_record, modelled_on
 from lanewise.cudart.backend import FunctionInfo, LaunchOutcome, LaunchRequest, ModuleImage
 from lanewise.cudart.codes import CudaError
 from lanewise.demangle import demangle
@@ -74,6 +74,7 @@ class EmulatedDevice:
         progress: Progress | None = None,
         checks: Collection[Check] = (),
         cold: bool = False,
+        beside: Sequence[DeviceSpec] = (),
     ) -> None:
         self._spec = spec
         self._arch = arch or spec.arch
@@ -93,9 +94,12 @@ class EmulatedDevice:
         self._background = ThreadPoolExecutor(1)
         self._shared_code_is_there = False
         self._model: DeviceModel | None = None
+        self._beside: list[DeviceModel] = []
+        self.records_beside: list[list[LaunchRecord]] = [[] for _ in beside]
         if not checks:  # a check wants to know what is wrong, not how long it takes
             try:
                 self._model = DeviceModel(spec, cold=cold)
+                self._beside = [DeviceModel(other, cold=cold) for other in beside]
             except LanewiseError as error:
                 self.notes[unavailable(error)] = None
 
@@ -255,6 +259,8 @@ class EmulatedDevice:
         if launched.fault is not None or record.findings or self._keep(kernel, self._kept.get(kernel, 0)):
             self._kept[kernel] = self._kept.get(kernel, 0) + 1
             self.records.append(record)
+            for model, records in zip(self._beside, self.records_beside, strict=True):
+                records.append(modelled_on(model, record, launched, machine))
         elif kernel not in self._kept:
             self.left_out[kernel] = None
         return launched, record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from lanewise.emulator.launch import Limits
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.errors import LanewiseError
 from lanewise.hardware import device as devices
+from lanewise.hardware.device import DeviceSpec
 from lanewise.records import Finding, RunResult, Severity
 from lanewise.request import RunRequest
 from lanewise.toolchain import cache, executable, nvcc
@@ -34,10 +36,35 @@ def run_program(request: RunRequest) -> RunResult:
 
 def _run(request: RunRequest, schedule: int, shows_output: bool) -> RunResult:
     """One run of the program, in one order of blocks and warps."""
+    program, arch, notes = built(request)
+    return run_built(request, program, arch, notes, (), schedule, shows_output)[0]
+
+
+def built(request: RunRequest) -> tuple[Path, str, list[str]]:
+    """The program for the request's device, the architecture it is built for, and notes for its report."""
     spec = devices.load(request.device)
     arch = request.arch or nvcc_flags.specific(request.flags, spec.arch)
     notes: list[str] = []
-    program = _executable(request, arch, notes)
+    return _executable(request, arch, notes), arch, notes
+
+
+def runtime_calls(program: Path) -> tuple[str, ...]:
+    """The calls of the CUDA runtime that a program is linked with."""
+    return executable.inspect(program).runtime_calls
+
+
+def run_built(
+    request: RunRequest,
+    program: Path,
+    arch: str,
+    notes: list[str],
+    beside: Sequence[DeviceSpec],
+    schedule: int = 0,
+    shows_output: bool = True,
+) -> list[RunResult]:
+    """Run what `built` gave: a result for the request's device, then one for each device of `beside`, which have the
+    same architecture and for which only caches and time are modelled anew."""
+    spec = devices.load(request.device)
     refusal = executable.refusal(
         executable.inspect(program),
         arch=arch,
@@ -55,6 +82,7 @@ def _run(request: RunRequest, schedule: int, shows_output: bool) -> RunResult:
         progress=request.progress,
         cold=request.cold,
         checks=tuple(map(Check, request.checks)),
+        beside=beside,
     )
     output = None if shows_output else subprocess.DEVNULL
     env = {**os.environ, "LANEWISE_CHECKS": "1"} if request.checks else None
@@ -63,7 +91,9 @@ def _run(request: RunRequest, schedule: int, shows_output: bool) -> RunResult:
     )
     if ended.interrupted:
         raise KeyboardInterrupt
-    return _result(request, spec.name, arch, device, ended, notes)
+    first = _result(request, spec.name, arch, device, ended, notes)
+    others = zip(beside, device.records_beside, strict=True)
+    return [first, *(replace(first, device=other.name, launches=tuple(records)) for other, records in others)]
 
 
 def limits(request: RunRequest) -> Limits:

@@ -35,7 +35,8 @@ def run(
     context: typer.Context,
     json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON too.")] = None,
     device: Annotated[
-        str, typer.Option(metavar="NAME", help="The card to model; `lanewise devices` lists them.")
+        str,
+        typer.Option(metavar="NAME", help="The card to model, or several with commas; `lanewise devices` lists them."),
     ] = DEFAULT_DEVICE,
     arch: Annotated[
         str | None, typer.Option(metavar="SM", help="Compile for this architecture, such as sm_90, not the device's.")
@@ -84,7 +85,9 @@ def run(
       lanewise run program.cu
       lanewise run --json out.json -I include -DN=4 main.cu kernel.cu -- 1024 16
       lanewise run --device rtx4090 ./a.out
+      lanewise run --device rtx4090d,a100,h200 program.cu
     """
+    names = [name.strip() for name in device.split(",")]
     tokens, arguments = split_arguments(context.args)
     inputs, flags = split_inputs(tokens)
     if json is not None:
@@ -94,7 +97,7 @@ def run(
         inputs=inputs,
         flags=flags,
         arguments=arguments,
-        device=device,
+        device=names[0],
         arch=arch,
         kernel=kernel,
         launches=launches,
@@ -107,6 +110,8 @@ def run(
     )
     try:
         with closing(line) if line is not None else nullcontext():
+            if len(names) > 1:
+                raise typer.Exit(_on_several(request, names, json, quiet=quiet))
             result = execute(request)
     except KeyboardInterrupt:
         raise typer.Exit(SIGNAL_BASE + 2) from None
@@ -124,6 +129,22 @@ def print_safely(print_it: Callable[[], None]) -> None:
     except BrokenPipeError:
         # Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _on_several(request: RunRequest, names: Sequence[str], json: Path | None, *, quiet: bool) -> int:
+    """A table of devices; of the JSON one file a device, its name in front of the ending. The first's exit status."""
+    from lanewise.report.side_by_side import side_by_side
+    from lanewise.side_by_side import run_on
+
+    columns = run_on(request, names)
+    if json is not None:
+        for column in columns:
+            write(json.with_suffix(f".{column.spec.key}{json.suffix}"), to_json(column.result))
+    if not quiet:
+        shared = [column.shared_with for column in columns]
+        rows = side_by_side([column.result for column in columns], shared, terminal_width())
+        print_safely(lambda: typer.echo("\n".join(rows)))
+    return exit_status(columns[0].result)
 
 
 def execute(request: RunRequest) -> RunResult:

@@ -306,6 +306,23 @@ some:
 out:
   ret void
 }}
+; Global memory: the passes that a request takes through the banks of the L1 are counted in place of wavefronts.
+define internal void @lw_trace_banks(ptr %c, <32 x i64> %a, i32 %m, i32 %bytes) noinline nounwind {{
+entry:
+  %nobody = icmp eq i32 %m, 0
+  br i1 %nobody, label %out, label %some
+some:
+  %words = trunc <32 x i64> %a to <32 x i32>
+  %n = call i32 @lw_wavefronts(<32 x i32> %words, i32 %m, i32 %bytes, i1 true)
+  %n64 = zext i32 %n to i64
+  %p = getelementptr i64, ptr %c, i64 {SITE_WAVEFRONTS}
+  %old = load i64, ptr %p
+  %new = add i64 %old, %n64
+  store i64 %new, ptr %p
+  br label %out
+out:
+  ret void
+}}
 ; Constant memory: the addresses of a request beside its first are counted in place of wavefronts. (Words eight times as
 ; far apart lie in sectors of their own.)
 define internal void @lw_trace_constants(ptr %c, <32 x i64> %a, i32 %m) noinline nounwind {{

@@ -44,6 +44,8 @@ class Rates:
     l1_latency: float
     l2_latency: float
     dram_latency: float
+    l2_spread: float  # more that the slowest of 32 loads at once takes
+    dram_spread: float
     atomic_latency: float
     shared_wavefronts: float  # a clock and SM
     l1_lines: float  # lines of 128 bytes that a load or store may ask for, a clock and SM

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ from lanewise.sass.kernel import MachineKernel
 SECTOR = 32
 LINE = 128
 _IN_PART = 3
+_AT_ONCE = 4  # loads of a warp under way, at most
+_OF_32 = 5.0  # doublings from one to the 32 that the spread of a latency is given for
 _FLOPS = {"FFMA": 2, "FADD": 1, "FMUL": 1, "DFMA": 2, "DADD": 1, "DMUL": 1, "HFMA2": 4, "HADD2": 2, "HMUL2": 2}
 
 
@@ -29,6 +32,7 @@ class Demand:
 
     warps: int
     walk: Walk
+    longest: float  # of the latencies of memory
     instructions: Mapping[Pipe, float]
     issue_cycles: float  # with what the register file takes
     barriers: float  # that a warp comes to
@@ -101,6 +105,9 @@ def demand(
     for site in sites:
         if site.index in traffic.sites:
             by_line[machine.suffix(site.module), site.ptx_line].append(traffic.sites[site.index])
+    loads_of_block = Counter(
+        a.block for a in machine.accesses if a.instruction.memory == (Space.GLOBAL, AccessKind.LOAD)
+    )
     memory: dict[int, tuple[float, str]] = {}
     l1 = 0.0
     for cost in costs.accesses:
@@ -118,7 +125,8 @@ def demand(
             own = _l1_cycles(cost, found, rates)
             l1 += cost.requests / warps * own
             if _kind(cost) != AccessKind.STORE:
-                memory[offset] = _latency(cost, found, rates) + max(0.0, own - 1), LONG_SCOREBOARD
+                together = max(1, min(_AT_ONCE, loads_of_block[cost.access.block]))
+                memory[offset] = _latency(cost, found, together, rates) + max(0.0, own - 1), LONG_SCOREBOARD
     issue = {unit: 4 / rate for unit, rate in pipe_rates(rates).items()}
     if barriers:  # a block waits for what only some of its warps do
         runs = [max(run, min(1.0, run * warps_per_block)) for run in runs]
@@ -130,6 +138,7 @@ def demand(
     return Demand(
         warps=warps,
         walk=alone,
+        longest=max((latency for latency, reason in memory.values() if reason == LONG_SCOREBOARD), default=0.0),
         instructions=dict(instructions),
         issue_cycles=issue_cycles,
         barriers=barriers,
@@ -153,23 +162,30 @@ def _kind(cost: AccessCost) -> AccessKind:
 
 
 def _l1_cycles(cost: AccessCost, found: list[SiteTraffic], rates: Rates) -> float:
-    """Of one request: the lines it looks up, or the bytes it moves."""
+    """Of one request: its passes through the banks, the lines it looks up, or the bytes it moves."""
     requests = max(cost.requests, 1)
     sectors = (cost.sectors or 0) / requests
     bytes_ = cost.threads_on / requests * cost.access.instruction.width_bits / 8
     followed = sum(s.sectors for s in found)
     lines = sectors * sum(s.lines for s in found) / followed if followed else sectors / 4
-    return max(max(1.0, lines) / rates.l1_lines, bytes_ / rates.l1_bytes)
+    passes = cost.site.wavefronts / max(cost.site.requests, 1) if cost.site is not None else 1.0
+    return max(1 / rates.lsu_rate, passes / rates.shared_wavefronts, lines / rates.l1_lines, bytes_ / rates.l1_bytes)
 
 
-def _latency(cost: AccessCost, found: list[SiteTraffic], rates: Rates) -> float:
+def _latency(cost: AccessCost, found: list[SiteTraffic], together: int, rates: Rates) -> float:
+    """A warp goes on with the slowest of the lines (from DRAM: accesses) of the `together` loads under way."""
     if _kind(cost) == AccessKind.ATOMIC:
         return rates.atomic_latency
     near, middle, far = (sum(getattr(s, f"from_{place}") for s in found) for place in ("l1", "l2", "dram"))
     total: float = near + middle + far
     if not total:
         return rates.l1_latency
-    return float(near * rates.l1_latency + middle * rates.l2_latency + far * rates.dram_latency) / total
+    requests = max(cost.requests, 1)
+    lines = max(1.0, sum(s.lines for s in found) / total) * together
+    accesses = max(1.0, (cost.sectors or 0) / requests * SECTOR / rates.dram_access_bytes) * together
+    l2 = rates.l2_latency + rates.l2_spread * min(1.0, math.log2(lines) / _OF_32)
+    dram = rates.dram_latency + rates.dram_spread * min(1.0, math.log2(accesses) / _OF_32)
+    return float(near * rates.l1_latency + middle * l2 + far * dram) / total
 
 
 def _constants(counted: Sequence[SiteCounts]) -> float:

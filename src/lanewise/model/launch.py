@@ -42,7 +42,7 @@ class DeviceModel:
 
     def __init__(self, spec: DeviceSpec, *, cold: bool = False) -> None:
         self.spec = spec
-        self._cold = cold
+        self.cold = cold
         rates = spec.rates
         self._caches = Caches(
             CacheShape(
@@ -68,12 +68,12 @@ class DeviceModel:
         placed = Placement.of(self.spec, record)
         if placed is None:
             return None
-        if self._cold:
+        if self.cold:
             self._caches.flush()
         traffic = self._traffic(placed, machine, costs, sites, trace)
         asked = demand(machine, costs, sites, traffic, counted, placed.warps, placed.warps_per_block, self.spec.rates)
-        timed = timing(self.spec, placed, asked, cold=self._cold)
-        caches = "cold" if self._cold else "warm"
+        timed = timing(self.spec, placed, asked, cold=self.cold)
+        caches = "cold" if self.cold else "warm"
         return Modelled(timed, _memory(sites, traffic), _roof(self.spec, asked, timed), caches)
 
     def _traffic(

@@ -58,7 +58,10 @@ def timing(spec: DeviceSpec, placed: Placement, asked: Demand, *, cold: bool) ->
     between = rates.block_latency * (1 - 1 / sum(times for times, _ in shapes))
     parts = [(times, _round(stations, delay + between, blocks, placed, asked)) for times, blocks in shapes]
     start = _FETCHES * (rates.dram_latency if cold else rates.l2_latency)
-    cycles = start + sum(times * part.cycles for times, part in parts)
+    running = sum(times * part.cycles for times, part in parts)
+    busiest = max((sum(n * p.cycles * p.busy.get(s.name, 0.0) for n, p in parts) for s in stations), default=0.0)
+    # A unit is idle until the first and after the last request comes to it.
+    cycles = start + max(running, min(delay, asked.longest) + busiest)
     ghz = spec.values.sm_clock_khz / 1e6
     busy = {s.name: sum(n * p.cycles * p.busy.get(s.name, 0.0) for n, p in parts) for s in stations if s.service > 0}
     units = tuple(
