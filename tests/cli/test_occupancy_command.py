@@ -49,3 +49,14 @@ def test_devices_are_listed(lanewise: CommandLine) -> None:
     lines = lanewise("devices").out.splitlines()
     assert [line.split()[0] for line in lines[1:] if line[:1].strip()][: len(names())] == list(names())
     assert all(len(line) <= 120 for line in lines)
+
+
+def test_a_device_is_shown_with_the_source_of_each_value(lanewise: CommandLine) -> None:
+    shown = lanewise("devices", "h200").out
+    assert "sm_count" in shown
+    assert any(line.split()[:1] == ["l2_latency"] and "measured" in line for line in shown.splitlines())
+    assert "micro-benchmarks" in shown
+
+
+def test_a_measured_device_file_needs_its_ending_and_a_driver(lanewise: CommandLine) -> None:
+    assert "does not end in .toml" in lanewise("devices", "--measure", "card.txt").err

@@ -84,7 +84,9 @@ def _values(spec: device.DeviceSpec) -> list[str]:
     rows = [("value", "", "known by", "source")]
     for part in (spec.values, spec.rates):
         for field in type(part).__dataclass_fields__:
-            origin = spec.origins[field]
+            origin = spec.origins.get(field)
+            if origin is None:  # a value that a file may leave out
+                continue
             rows.append((field, _number(getattr(part, field)), origin.status.value, f"[{numbers[origin.text]}]"))
     lines = [f"{spec.name}, compute capability {'.'.join(map(str, spec.compute_capability))}", ""]
     lines += [*table(rows, "lrll"), ""]
@@ -93,7 +95,9 @@ def _values(spec: device.DeviceSpec) -> list[str]:
     return lines
 
 
-def _number(value: float | bool) -> str:
+def _number(value: float | bool | tuple[int, ...]) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"

@@ -21,7 +21,7 @@ from lanewise.toolchain import nvrtc
 Pointer, Int, Unsigned, Long, Size = ctypes.c_uint64, ctypes.c_int, ctypes.c_uint, ctypes.c_longlong, ctypes.c_ulonglong
 Tell = Callable[[str], None]
 MB = 1 << 20
-_SM_COUNT, _MAJOR, _MINOR, _L2 = 16, 75, 76, 38  # CUdevice_attribute
+_SM_COUNT, _MAJOR, _MINOR, _L2, _THREADS_OF_SM = 16, 75, 76, 38, 39  # CUdevice_attribute
 _TYPES: dict[str, Any] = {"ffma": ctypes.c_float, "dfma": ctypes.c_double, "rsqrt": ctypes.c_float, "imad": Unsigned,
           "lop3": Unsigned, "shfl": Unsigned, "hfma2": Unsigned, "convert": ctypes.c_float}  # fmt: skip
 _CHAIN = 32  # instructions of one trip
@@ -79,15 +79,22 @@ class Bench:
         one = _TYPES[name](1)
         return 32 * _TRIPS * _CHAIN / self.cycles(f"rate_{name}", 32, [Int(_TRIPS), one, one])
 
-    def chase(self, operator: str, size: int, *, stride: int = 128, steps: int = 4096) -> float:
-        """Clocks a load of a random ring of `size` bytes, the ring read once before where that is quick."""
+    def chase(self, operator: str, size: int, *, stride: int = 128, steps: int = 4096, lanes: int = 1) -> float:
+        """Clocks a load of a random ring of `size` bytes, the ring read once before where that is quick; `lanes` go
+        round it together, each from a place of its own."""
         count = size // stride
         order = np.random.default_rng(1).permutation(count).astype(np.int64)
         ring = np.zeros(size // 4, np.uint32)
         ring[order * (stride // 4)] = np.roll(order, -1).astype(np.uint32) * np.uint32(stride // 4)
         self.driver.write(self.memory, ring)
+        self.driver.write(self.out, (order[:32] * (stride // 4)).astype(np.uint32) * np.uint32(lanes > 1))
         warm = count if count < 1 << 19 else 0
-        return self.cycles(f"chase_{operator}", 1, [Pointer(self.memory), Int(warm), Int(steps)], blocks=1) / steps
+        arguments = [Pointer(self.clocks), Pointer(self.out), Pointer(self.memory), Int(warm), Int(steps)]
+        function = self.driver.function(self.module, f"chase_{operator}")
+        for _ in range(2):
+            self.driver.launch(function, 1, lanes, arguments)
+            self.driver.synchronize()
+        return float(self.driver.read(self.clocks, 1, np.int64)[0]) / steps
 
     def loads(self, kernel: str, stride: int) -> float:
         """Clocks an SM spends on one load of a warp."""
@@ -146,11 +153,14 @@ def measure(bench: Bench, tell: Tell) -> dict[str, float]:
     tell("caches and DRAM: latencies")
     l2 = bench.driver.attribute(_L2)
     found["l1_latency"] = _round(bench.chase("l1", 8192) - _ADDRESS)
-    found["l2_latency"] = _round(bench.chase("l2", l2 // 8) - _ADDRESS)
-    found["dram_latency"] = _round(bench.chase("l2", min(bench.memory_bytes, 8 * l2), stride=512) - _ADDRESS)
+    far = min(bench.memory_bytes, 8 * l2)
+    for place, size, stride in (("l2", l2 // 8, 128), ("dram", far, 512)):
+        one = bench.chase("l2", size, stride=stride)
+        found[f"{place}_latency"] = _round(one - _ADDRESS)
+        found[f"{place}_spread"] = _round(max(1.0, bench.chase("l2", size, stride=stride, lanes=32) - one), 2)
     found["atomic_latency"] = _round(bench.cycles("latency_atomic", 1, [Int(512)], blocks=1) / 512)
     tell("caches and DRAM: bandwidths")
-    found["l1_lines"] = _round(32 / bench.loads("l1_load32", 32), 2)
+    found["l1_lines"] = _round(32 / bench.loads("l1_load32", 33), 2)  # lanes in as many lines and banks
     found["l1_bytes"] = _round(512 / bench.loads("l1_load128", 1), 2)
     found |= _below(bench, l2)
     tell("atomics, launches")
@@ -158,6 +168,13 @@ def measure(bench: Bench, tell: Tell) -> dict[str, float]:
     found["atomic_clocks"] = _round(bench.atomics(1, 1) * clock)
     empty = bench.driver.function(bench.module, "empty")
     few, lots = (bench.driver.timed(empty, blocks, 256, []) for blocks in (16384, 65536))
+    rounds, stay = 4, 8000
+    arguments = [Pointer(bench.memory), Pointer(bench.memory + 64 * MB), Long(stay)]
+    threads = 2048 if bench.driver.attribute(_THREADS_OF_SM) >= 2048 else bench.driver.attribute(_THREADS_OF_SM)
+    blocks = bench.sms * rounds * threads // 256
+    found["block_latency"] = _round(
+        max(1.0, 1000 * clock * bench.microseconds("place", blocks, 256, arguments) / rounds - stay), 2
+    )
     found["blocks_per_us"] = _round((65536 - 16384) / (lots - few))
     found["event_us"] = _round(max(0.0, bench.empty_us - _LAUNCH_US), 2)
     return found

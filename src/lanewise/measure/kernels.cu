@@ -68,10 +68,10 @@ CHAINS(hfma2, u32, HFMA2)
 #define CONVERT(v) asm volatile("{.reg .b32 t; cvt.rni.s32.f32 t, %0; mov.b32 %0, t;}" : "+f"(v));
 CHAINS(convert, float, CONVERT)
 
-// Pointer chase by one thread: ring[i] is the index of the next element; CACHE is the cache operator.
+// Pointer chase by the threads of a block, each from out[thread] on: ring[i] is the index of the next element.
 #define CHASE(NAME, CACHE)                                                                                            \
   extern "C" __global__ void chase_##NAME(long long* clocks, u32* out, const u32* ring, int warm, int steps) {        \
-    u32 at = 0;                                                                                                       \
+    u32 at = out[threadIdx.x];                                                                                        \
     for (int i = 0; i < warm; i++) asm volatile("ld.global." CACHE ".u32 %0, [%1];" : "=r"(at) : "l"(ring + at));     \
     long long start = ticks();                                                                                        \
     _Pragma("unroll 1") for (int i = 0; i < steps; i += 16) {                                                         \
@@ -79,7 +79,7 @@ CHAINS(convert, float, CONVERT)
     }                                                                                                                 \
     long long end = ticks();                                                                                          \
     clocks[blockIdx.x] = end - start;                                                                                 \
-    out[0] = at;                                                                                                      \
+    out[threadIdx.x] = at;                                                                                            \
   }
 CHASE(l1, "ca")
 CHASE(l2, "cg")

@@ -99,6 +99,15 @@ class DeviceModel:
         )
 
 
+# Machine instructions whose traffic the trace of lines does not have: bulk and tensor copies, textures, surfaces.
+_NOT_FOLLOWED = ("UBLK", "UTMA", "TEX", "TLD", "SULD", "SUST", "SURED", "SUATOM")
+
+
+def not_followed(machine: MachineKernel) -> bool:
+    """Whether a kernel moves bytes that the model of caches does not see."""
+    return any(i.name.startswith(_NOT_FOLLOWED) for block in machine.blocks for i in block.instructions)
+
+
 def _memory(sites: tuple[SiteInfo, ...], traffic: Traffic) -> MemoryTraffic:
     every = list(traffic.sites.items())
     sectors, l1 = sum(s.sectors for _, s in every), sum(s.l1_hits for _, s in every)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lanewise.emulator.kinds import constant
 from lanewise.emulator.layout import AsyncQueue
 from lanewise.emulator.lowering import events, mbarrier, memory
+from lanewise.emulator.lowering.tell import tell
 from lanewise.ptx import function_register_type
 from lanewise.ptx.syntax import Instruction, Operand, Register
 from lanewise.records import AccessKind, Space
@@ -49,6 +50,7 @@ def copy(t: FunctionTranslator, ins: Instruction) -> None:
     reads = out.let(f"bitcast <32 x i1> {out.let(f'icmp ne <32 x i32> {read}, zeroinitializer')} to i32")
     events.access(t, ins, load, Space.GLOBAL, address, mask=out.let(f"and i32 {reads}, {mask}"))
     events.access(t, ins, store, Space.SHARED, target)
+    tell(t, ins, load, address)
     loads, cache = t.site_pointers(load)
     stores, _ = t.site_pointers(store)
     out.line(
