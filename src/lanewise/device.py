@@ -366,5 +366,6 @@ _ERRORS = {
     Fault.BAD_CALL: CudaError.INVALID_PC,
     Fault.HANDLE: CudaError.ILLEGAL_ADDRESS,
     Fault.GEOMETRY: CudaError.LAUNCH_FAILURE,
-    Fault.SURFACE_BOUNDS: CudaError.LAUNCH_FAILURE,
+    Fault.SURFACE_BOUNDS: CudaError.ILLEGAL_ADDRESS,  # these as an H200 does
+    Fault.SURFACE_MISALIGNED: CudaError.MISALIGNED_ADDRESS,
 }

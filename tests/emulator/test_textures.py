@@ -221,6 +221,8 @@ def test_misuse_is_a_fault_that_says_what_it_is() -> None:
         KernelFault, match=r"out-of-bounds surface access of 4 bytes, which traps \(PTX ISA 9\.7\.11\.1"
     ):
         run("suld_trap", handle, surface_rows(np.full(32, 64), np.zeros(32, np.int64), nothing))
+    with pytest.raises(KernelFault, match="surface access of 4 bytes whose x is no multiple of 4"):
+        run("suld_zero", handle, surface_rows(np.full(32, 6), np.zeros(32, np.int64), nothing))
     with pytest.raises(KernelFault, match="handle of a texture or surface is none"):
         run("tex_2d", handle, rows(np.zeros(32, np.int64), np.zeros(32, np.float32), np.zeros(32, np.float32)))
     texture = place(memory(), Setting("2d", Decode.U8, np.zeros((1, 4, 4, 1), np.uint8)))

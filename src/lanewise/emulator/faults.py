@@ -106,6 +106,13 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
             (f"handle {report.addresses[lanes[0]]:#x}",),
             "check the coordinates (x counts bytes), or pass cudaBoundaryModeClamp or cudaBoundaryModeZero",
         )
+    if report.code == Fault.SURFACE_MISALIGNED:
+        return (
+            "misaligned",
+            f"surface access of {report.size} bytes whose x is no multiple of {report.size}",
+            (f"handle {report.addresses[lanes[0]]:#x}",),
+            "x counts bytes: multiply the column by the size of an element",
+        )
     if report.code in (Fault.HANDLE, Fault.GEOMETRY):
         return _handle(report, lanes, memory)
     if report.code == Fault.BAD_CALL:

@@ -300,6 +300,7 @@ class Fault:
     HANDLE = 20  # no texture, or no surface
     GEOMETRY = 21
     SURFACE_BOUNDS = 22
+    SURFACE_MISALIGNED = 23
     MATRIX = 32  # see `MatrixFault`, which stands in the place of the bytes
 
 

@@ -117,15 +117,12 @@ def _sample(emitter: Emitter, name: str, geometry: str) -> str:
 
 
 def _filtered_sectors(f: Function, corners: list[Texel]) -> str:
-    """Filtered reads of texels of 16 bytes are done in two passes of pairs of lanes."""
+    """Filtered reads of texels of 16 bytes are done in two passes of half the lanes."""
     s = f.s
-    pairs = Value(counting.of(f, corners, counting.PAIR), "i32")
-    if len(corners) > counting.QUAD:
-        return pairs.text
-    quads = counting.of(f, corners, counting.QUAD)
+    group = counting.QUAD if len(corners) <= counting.QUAD else counting.PAIR
+    narrow, halves = (Value(counting.of(f, corners, lanes), "i32") for lanes in (group, group // 2))
     wide = s.icmp("ugt", f.field(Texture.ELEMENT), s.const("i32", 8))
-    twice = s.op("add", pairs, pairs).text
-    return f.out.let(f"select i1 {wide.text}, i32 {twice}, i32 {quads}")
+    return f.out.let(f"select i1 {wide.text}, i32 {s.op('add', halves, halves).text}, i32 {narrow.text}")
 
 
 def _fetch(emitter: Emitter, name: str, geometry: str) -> str:

@@ -43,11 +43,22 @@ def each(out: Emitter, geometry: str) -> str:
   %loses = icmp ne i32 %lost, 0
   %traps = icmp eq i32 %outside, {Outside.TRAP}
   %fails = and i1 %loses, %traps
-  br i1 %fails, label %fault, label %served.here
+  %below = sub i32 %bytes, 1
+  %low.i = insertelement {VECTOR} poison, i32 %below, i32 0
+  %low = shufflevector {VECTOR} %low.i, {VECTOR} poison, {VECTOR} zeroinitializer
+  %beyond = and {VECTOR} %cx, %low
+  %odd = icmp ne {VECTOR} %beyond, zeroinitializer
+  %odd.bits = bitcast <32 x i1> %odd to i32
+  %odd.here = and i32 %odd.bits, %n
+  %skew = icmp ne i32 %odd.here, 0
+  %wrong = or i1 %fails, %skew
+  br i1 %wrong, label %fault, label %served.here
 fault:
+  %code = select i1 %fails, i32 {Fault.SURFACE_BOUNDS}, i32 {Fault.SURFACE_MISALIGNED}
+  %who = select i1 %fails, i32 %lost, i32 %odd.here
   %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
   store <32 x i64> %h, ptr %fa, align 64
-  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 {Fault.SURFACE_BOUNDS}, i32 %lost, i32 %bytes)
+  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %who, i32 %bytes)
   unreachable
 served.here:
   %at = load <32 x i64>, ptr %out, align 64
@@ -95,6 +106,8 @@ def _place(emitter: Emitter, geometry: str) -> str:
         for coordinate, end in zip(found, ends, strict=True)
     ]
     x = held[0]
+    if geometry.startswith("a"):  # a layer's number has no sign: -1 is beyond the last
+        held[axes] = e.intrinsic("umin", found[axes], f.splat(ends[axes]))
     y = held[1] if axes > 1 else zero
     z = held[axes] if geometry.startswith("a") else held[2] if axes > 2 else zero
     mask = out.let(f"and i32 %m, {f.mask(lanes)}")
