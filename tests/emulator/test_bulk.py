@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 import lanewise
 from lanewise.emulator.bulk import REDUCTIONS
-from lanewise.emulator.launch import Limits
+from lanewise.emulator.faults import plain_code
+from lanewise.emulator.launch import FaultReport, Limits
+from lanewise.emulator.layout import CopyFault, Fault, MbarrierFault
 from lanewise.errors import KernelFault
 from lanewise.hardware.copies import bulk_sectors
 from lanewise.records import AccessKind, Space
+from lanewise.request import RunRequest
+from lanewise.session import run_program
 
 LIMITS = Limits(seconds=30)
+TRUTH = Path(__file__).parents[1] / "truth"
 SOURCE = r"""
 typedef unsigned long long u64;
 __device__ unsigned at(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
@@ -302,6 +309,14 @@ AGAIN:
     assert [(a.kind, a.sectors) for a in copies] == [(AccessKind.ATOMIC, BYTES // 32)] * len(REDUCTIONS)
 
 
+def test_reductions_as_on_a_card(capfd: pytest.CaptureFixture[str]) -> None:
+    """NaNs, infinities, subnormals and zeros among random words: what an H200 printed."""
+    result = run_program(RunRequest(inputs=(TRUTH / "reductions.cu",), flags=("-O3", "-std=c++17")))
+    assert result.exit_code == 0, result.findings
+    printed = [line for line in capfd.readouterr().out.splitlines() if line.startswith("reduce")]
+    assert printed == (TRUTH / "h200_reductions.txt").read_text().splitlines()
+
+
 # ---------------------------------------------------------------------- what must not be
 @pytest.mark.parametrize(
     ("to", "source", "size", "expected", "words"),
@@ -327,3 +342,20 @@ def test_faults(module: lanewise.Module, to: int, source: int, size: int, expect
     assert finding is not None
     assert words in finding.message
     assert finding.next_step
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "plain"),
+    [
+        (Fault.COPY, CopyFault.BULK_GLOBAL_ALIGNMENT, Fault.MISALIGNED),
+        (Fault.COPY, CopyFault.BULK_SHARED_ALIGNMENT, Fault.MISALIGNED),
+        (Fault.COPY, CopyFault.BULK_GLOBAL_BOUNDS, Fault.BOUNDS),
+        (Fault.COPY, CopyFault.BULK_SIZE, Fault.COPY),
+        (Fault.MBARRIER, MbarrierFault.MISALIGNED, Fault.MISALIGNED),
+        (Fault.MBARRIER, MbarrierFault.COUNT, Fault.MBARRIER),
+    ],
+)
+def test_what_a_runtime_call_tells(code: int, kind: int, plain: int) -> None:
+    """As an H200: misaligned address, illegal address."""
+    size = kind if code == Fault.MBARRIER else 64 << 8 | kind
+    assert plain_code(FaultReport(code, 0, 1, (0,) * 32, size, (0, 0, 0), 0)) == plain

@@ -63,6 +63,10 @@ __global__ void early_return(int* o, int n) {
   __syncthreads();  // of those that are left
   o[t] = s[n + (t + 1 - n) % (128 - n)];
 }
+__global__ void any_count(int* o, unsigned n) {
+  asm volatile("bar.sync 3, %0;" ::"r"(n) : "memory");
+  o[threadIdx.x] = 1;
+}
 __global__ void any_number(int* o, unsigned n) {
   asm volatile("bar.sync %0, 64;" ::"r"(n) : "memory");
   o[threadIdx.x] = 1;
@@ -328,6 +332,12 @@ def test_lanes_meet_at_functions_that_hold_barriers() -> None:
         o, t = zeros(128), np.arange(64)
         lanewise.compile(source, options=options, limits=LIMITS)["k"][1, 64](o, zeros(1))
         assert np.array_equal(o[64:], (t ^ 32) + 1 + (t ^ 1))
+
+
+def test_a_barrier_of_part_of_a_warp(module: lanewise.Module) -> None:
+    module["any_count"][1, 64](zeros(64), np.uint32(64))
+    with pytest.raises(KernelFault, match="a barrier of 20 threads"):
+        module["any_count"][1, 64](zeros(64), np.uint32(20))
 
 
 @pytest.mark.parametrize("number", [16, 255, 0xFFFFFFFF])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanewise.emulator.layout import CopyFault
+from lanewise.emulator.layout import CopyFault, Fault
 
 _BULK = "(PTX ISA 9.7.9.25.4.1)"
 
@@ -47,6 +47,14 @@ _CHECKS = {
 def beyond_global(size: int) -> str | None:
     """What was copied where the fault is that global memory ends before; None for every other fault."""
     return f"bulk copy of {size >> 8:,} bytes" if size & 0xFF == CopyFault.BULK_GLOBAL_BOUNDS else None
+
+
+def plain_code(size: int) -> int:
+    """The code of an ordinary access with the same fault, as an H200 tells of it."""
+    kind = size & 0xFF
+    if kind in (CopyFault.BULK_GLOBAL_ALIGNMENT, CopyFault.BULK_SHARED_ALIGNMENT):
+        return Fault.MISALIGNED
+    return Fault.BOUNDS if kind == CopyFault.BULK_GLOBAL_BOUNDS else Fault.COPY
 
 
 def words(size: int, number: int) -> tuple[str, str, tuple[str, ...], str | None]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lanewise.demangle import demangle
 from lanewise.emulator import program as programs
 from lanewise.emulator.compile import CodeCache, CompiledKernel, compile_kernel
-from lanewise.emulator.faults import finding
+from lanewise.emulator.faults import finding, plain_code
 from lanewise.emulator.instrument import SILENT, Events, Instrument, LaunchStart
 from lanewise.emulator.kinds import lane_shape
 from lanewise.emulator.launch import Dim, LaunchOutcome, Limits, Progress, run
@@ -138,7 +138,7 @@ class Engine:
         fault = None
         if outcome.fault is not None:
             fault = finding(outcome.fault, kernel.info, demangle(name), block, self.memory)
-        code = outcome.fault.code if outcome.fault is not None else 0
+        code = plain_code(outcome.fault) if outcome.fault is not None else 0
         return Launched(kernel, outcome, fault, code, services.output())
 
     def _workspace(self) -> int:

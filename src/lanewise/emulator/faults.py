@@ -10,7 +10,7 @@ from lanewise.emulator import cluster_faults, copy_faults, matrix_faults, mbarri
 from lanewise.emulator.bulk_issue import UNIT
 from lanewise.emulator.compile import KernelInfo
 from lanewise.emulator.launch import Dim, FaultReport, PhaseWait
-from lanewise.emulator.layout import BARRIER_OF_CLUSTER, Fault
+from lanewise.emulator.layout import BARRIER_OF_CLUSTER, Fault, MbarrierFault
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.unit import PLACE_BASE
 from lanewise.records import AccessKind, Allocation, Finding, Severity, SourceLine
@@ -41,6 +41,13 @@ def finding(report: FaultReport, info: KernelInfo, kernel: str, block: Dim, memo
         evidence,
         next_step,
     )
+
+
+def plain_code(report: FaultReport) -> int:
+    """The fault that a runtime call tells of: what is misaligned or out of bounds is so whatever accesses it."""
+    if report.code == Fault.MBARRIER and report.size == MbarrierFault.MISALIGNED:
+        return Fault.MISALIGNED
+    return copy_faults.plain_code(report.size) if report.code == Fault.COPY else report.code
 
 
 def _place(report: FaultReport, info: KernelInfo) -> tuple[str, int, SourceLine | None] | None:
@@ -84,6 +91,9 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
         return copy_faults.words(report.size, report.addresses[lanes[0]])
     if report.code == Fault.MATRIX:
         return matrix_faults.words(report.size, report.addresses[lanes[0]])
+    if report.code == Fault.BARRIER_COUNT:
+        what = f"a barrier of {report.size} threads"
+        return "barrier", what, (), "the threads of a barrier are a multiple of 32 (PTX ISA 9.7.13.1)"
     if report.code == Fault.BARRIER:
         return "barrier", f"there is no barrier {report.size}", (), "barriers of a block are numbered 0 to 15"
     if report.code == Fault.ASSERT:

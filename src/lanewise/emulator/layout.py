@@ -301,6 +301,7 @@ class Fault:
     GEOMETRY = 21
     SURFACE_BOUNDS = 22
     SURFACE_MISALIGNED = 23
+    BARRIER_COUNT = 24  # threads of a barrier that are no whole warps: they stand in the place of the bytes
     MATRIX = 32  # see `MatrixFault`, which stands in the place of the bytes
 
 

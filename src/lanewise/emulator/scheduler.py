@@ -158,9 +158,15 @@ entry:
   %bp = getelementptr i8, ptr %x, i64 {Warp.BLOCK}
   %blk = load ptr, ptr %bp
   %exists = icmp ult i32 %id, 16
-  br i1 %exists, label %arrive, label %bad
+  br i1 %exists, label %counted, label %bad
+counted:
+  %odd = and i32 %threads, 31
+  %whole = icmp eq i32 %odd, 0
+  br i1 %whole, label %arrive, label %bad
 bad:
-  call void @lw_fault(ptr %x, ptr %w, i32 %place, i32 {Fault.BARRIER}, i32 %own, i32 %id)
+  %code = select i1 %exists, i32 {Fault.BARRIER_COUNT}, i32 {Fault.BARRIER}
+  %what = select i1 %exists, i32 %threads, i32 %id
+  call void @lw_fault(ptr %x, ptr %w, i32 %place, i32 %code, i32 %own, i32 %what)
   unreachable
 arrive:
   %idm = and i32 %id, 15
