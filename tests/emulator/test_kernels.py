@@ -59,3 +59,31 @@ def test_shared_memory_conflicts_are_counted() -> None:
     assert out.tolist() == [32 * lane for lane in range(32)]
     (load,) = [a for a in record.accesses if a.space == Space.SHARED and a.opcode.startswith("ld")]
     assert (load.requests, load.wavefronts, load.wavefronts_ideal) == (1, 32, 1)
+
+
+MOVES = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out) {
+ .reg .b32 %r<12>; .reg .b64 %d<8>; .reg .pred %p<2>;
+ ld.param.u64 %d1, [out];
+ mov.u32 %r1, %tid.x;
+ mov.u32 %r2, 7;
+ mad.lo.u32 %r3, %r1, 3, 1;
+ mov.u32 %r4, %ctaid.x;
+ mov.v4.b32 {%r5, %r6, %r7, %r8}, {%r1, %r2, %r3, %r4};
+ mov.v2.u32 {%r5, %r6}, {%r6, %r5};
+ setp.lt.u32 %p1, %r1, 5;
+ @%p1 mov.v2.u32 {%r7, %r8}, {%r2, %r1};
+ mul.wide.u32 %d2, %r1, 16;
+ add.u64 %d1, %d1, %d2;
+ st.global.v4.u32 [%d1], {%r5, %r6, %r7, %r8};
+ ret;
+}
+"""
+
+
+def test_vectors_of_registers_are_moved() -> None:
+    out = np.zeros((32, 4), np.uint32)
+    lanewise.compile(MOVES)["k"][1, 32](out)
+    assert out.tolist() == [[7, t, 7 if t < 5 else 3 * t + 1, t if t < 5 else 0] for t in range(32)]

@@ -216,6 +216,11 @@ class FunctionTranslator(BranchTranslator):
     def _move(self, ins: Instruction, lowering: str) -> None:
         """mov: a copy keeps its form; vectors in braces are packed and unpacked."""
         destination, source = ins.operands
+        if isinstance(source, VectorOperand) and isinstance(destination, VectorOperand):
+            copied = [self.operand(part, ins.type) for part in source.elements]  # all are read before one is written
+            for target, value in zip(destination.elements, copied, strict=True):
+                self.write(target, value, ins)
+            return
         if isinstance(source, VectorOperand):
             parts = [self.operand(part, f"b{TYPE_BITS[ins.type] // len(source.elements)}") for part in source.elements]
         else:

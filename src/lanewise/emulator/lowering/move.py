@@ -10,6 +10,11 @@ def mov(e: Elementwise, ins: Instruction, a: Value) -> Value:
     return a
 
 
+def vector(e: Elementwise, ins: Instruction, *parts: Value) -> tuple[Value, ...]:
+    """Each element by itself."""
+    return parts
+
+
 def pack(e: Elementwise, ins: Instruction, *parts: Value) -> Value:
     """The parts, lowest first, as one register of the instruction's type."""
     result = f"i{TYPE_BITS[ins.type]}"

@@ -60,9 +60,8 @@ SPECS: tuple[InstructionSpec, ...] = (
         "mov",
         "9.7.9.3",
         "Copy a vector of registers",
-        None,
+        "move.vector",
         "v2|v4 BITS|INT|f32|f64 : V V",
-        reason="moves of whole vectors are not run yet",
     ),
     _entry("ld", "9.7.9.8", "Load", "memory.load", *_LOADS),
     _entry(
