@@ -25,6 +25,13 @@ __global__ void along(cudaTextureObject_t t, float* out) {
   out[threadIdx.x + 8] = tex2D<float>(t, threadIdx.x + 1.f, 0.5f);
 }
 
+__global__ void in_format(cudaSurfaceObject_t s, unsigned a, unsigned b, unsigned c, unsigned d, int x) {
+  asm volatile("sust.p.2d.v4.b32.clamp [%0, {%1, %2}], {%3,%4,%5,%6};" ::"l"(s), "r"(x), "r"(1), "r"(a), "r"(b), "r"(c), "r"(d));
+}
+__global__ void one_channel(cudaSurfaceObject_t s, unsigned a, int x) {
+  asm volatile("sust.p.2d.b32.zero [%0, {%1, %2}], %3;" ::"l"(s), "r"(x), "r"(0), "r"(a));
+}
+
 static float numbers[64], back[64];
 
 static cudaResourceDesc of(cudaArray_t array) {
@@ -67,6 +74,34 @@ static void copies() {
   CHECK(values_read.x == 32 && values_read.f == cudaChannelFormatKindFloat && e.width == 8 && e.height == 8 && !e.depth && !flags);
   OK(cudaFreeArray(a));
   OK(cudaFreeArray(b));
+}
+
+// Whole numbers are cut to the format's range, halves rounded toward zero; channels that are not given are 0.
+static void formats() {
+  struct {
+    cudaChannelFormatDesc format;
+    unsigned short bits[4];
+  } cases[] = {{cudaCreateChannelDesc(8, 8, 8, 8, cudaChannelFormatKindUnsigned), {0xffff, 0xffc8}},
+               {cudaCreateChannelDesc(8, 8, 8, 8, cudaChannelFormatKindSigned), {0x807f, 0x7f7f}},
+               {cudaCreateChannelDesc(16, 16, 16, 16, cudaChannelFormatKindFloat), {0x3999, 0xbe66, 0, 0x7bff}}};
+  for (auto& c : cases) {
+    cudaArray_t a;
+    cudaSurfaceObject_t s;
+    unsigned short texels[16];
+    size_t size = (c.format.x + c.format.y + c.format.z + c.format.w) / 8;
+    OK(cudaMallocArray(&a, &c.format, 2, 2, cudaArraySurfaceLoadStore));
+    cudaResourceDesc r = of(a);
+    OK(cudaCreateSurfaceObject(&s, &r));
+    in_format<<<1, 1>>>(s, 0x3f333333, 0xbfcccccd, 200, 0x47c35000, 9);
+    one_channel<<<1, 1>>>(s, 0x3f333333, 0);
+    one_channel<<<1, 1>>>(s, 0, 2);  // outside
+    OK(cudaDeviceSynchronize());
+    OK(cudaMemcpy2DFromArray(texels, 2 * size, a, 0, 0, 2 * size, 2, cudaMemcpyDeviceToHost));
+    CHECK(texels[0] == (size == 8 ? 0x3999 : c.bits[0] & 0xff) && !texels[1]);
+    CHECK(!memcmp((char*)texels + 3 * size, c.bits, size));
+    OK(cudaDestroySurfaceObject(s));
+    OK(cudaFreeArray(a));
+  }
 }
 
 static void one_row() {  // two dimensions of one row are also read as one dimension
@@ -208,6 +243,7 @@ static void refusals() {
 int main() {
   for (int i = 0; i < 64; i++) numbers[i] = (float)i;
   copies();
+  formats();
   one_row();
   reads();
   layers_and_surfaces();

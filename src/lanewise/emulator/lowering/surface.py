@@ -23,9 +23,9 @@ def _outside(ins: Instruction) -> Outside:
 
 
 def _places(
-    t: FunctionTranslator, ins: Instruction, address: Operand, kind: AccessKind, bytes_: int
-) -> tuple[str, str]:
-    """Host addresses (<32 x i64>) of an access, counted, and the lanes that have one (i32)."""
+    t: FunctionTranslator, ins: Instruction, address: Operand, kind: AccessKind, bytes_: int, *, texels: bool = False
+) -> tuple[str, str, str]:
+    """Host addresses (<32 x i64>) of an access, counted, the lanes that have one (i32), and the handles."""
     out = t.out
     geometry = geometry_of(ins)
     handle = base_of(t, address)
@@ -35,9 +35,9 @@ def _places(
     vectors = ", ".join(f"<32 x i32> {v}" for v in (layer, x, y, z))
     mask = out.let(
         f"call i32 @{surfaces.each(out, geometry)}(ptr %x, ptr %w, ptr {counters}, <32 x i64> {handle}, {vectors}, "
-        f"i32 {t.mask(ins)}, i32 {site.index}, i32 {bytes_}, i32 {_outside(ins)}, i1 false, ptr %scratch)"
+        f"i32 {t.mask(ins)}, i32 {site.index}, i32 {bytes_}, i32 {_outside(ins)}, i1 {int(texels)}, ptr %scratch)"
     )
-    return out.let("load <32 x i64>, ptr %scratch, align 64"), mask
+    return out.let("load <32 x i64>, ptr %scratch, align 64"), mask, handle
 
 
 def _part(t: FunctionTranslator, addresses: str, offset: int) -> str:
@@ -48,7 +48,7 @@ def suld(t: FunctionTranslator, ins: Instruction) -> None:
     """suld.b: bytes as they are; zero where there are none."""
     targets = memory.components(ins.operands[0])
     size = TYPE_BITS[ins.type] // 8
-    addresses, mask = _places(t, ins, ins.operands[1], AccessKind.LOAD, size * len(targets))
+    addresses, mask, _ = _places(t, ins, ins.operands[1], AccessKind.LOAD, size * len(targets))
     element = f"i{8 * size}"
     for number, target in enumerate(targets):
         at = _part(t, addresses, number * size)
@@ -61,11 +61,22 @@ def sust(t: FunctionTranslator, ins: Instruction) -> None:
     sources = memory.components(ins.operands[1])
     size = TYPE_BITS[ins.type] // 8
     values = [t.vector(t.operand(source, ins.type)) for source in sources]
-    addresses, mask = _places(t, ins, ins.operands[0], AccessKind.STORE, size * len(sources))
+    addresses, mask, _ = _places(t, ins, ins.operands[0], AccessKind.STORE, size * len(sources))
     element = f"i{8 * size}"
     for number, value in enumerate(values):
         at = _part(t, addresses, number * size)
         t.out.line(f"call void @lw_scatter_{element}(<32 x i64> {at}, <32 x {element}> {value}, i32 {mask})")
+
+
+def sust_formatted(t: FunctionTranslator, ins: Instruction) -> None:
+    """sust.p: one texel in the surface's format, from up to four channels; those that are not given are 0."""
+    sources = memory.components(ins.operands[1])
+    values = [t.vector(t.operand(source, ins.type)) for source in sources]
+    values += ["zeroinitializer"] * (4 - len(values))
+    addresses, mask, handle = _places(t, ins, ins.operands[0], AccessKind.STORE, 4 * len(sources), texels=True)
+    channels = ", ".join(f"<32 x i32> {value}" for value in values)
+    name = surfaces.store_texels(t.out)
+    t.out.line(f"call void @{name}(<32 x i64> {handle}, <32 x i64> {addresses}, {channels}, i32 {mask})")
 
 
 def sured(t: FunctionTranslator, ins: Instruction) -> None:
@@ -73,7 +84,7 @@ def sured(t: FunctionTranslator, ins: Instruction) -> None:
     operation = atomics.operation_of(ins)
     size = TYPE_BITS[ins.type] // 8
     value = t.vector(t.operand(ins.operands[1], ins.type))
-    addresses, mask = _places(t, ins, ins.operands[0], AccessKind.ATOMIC, size)
+    addresses, mask, _ = _places(t, ins, ins.operands[0], AccessKind.ATOMIC, size)
     atomics.combine(t, operation, ins.type, addresses, value, mask)
 
 

@@ -10,8 +10,8 @@ from enum import IntEnum
 from lanewise.emulator.ir import Emitter, Value
 from lanewise.emulator.layout import Fault, Worker
 from lanewise.emulator.textures import counting, handles, sampling, texels
-from lanewise.emulator.textures.record import SURFACE_MAGIC, Texture
-from lanewise.emulator.textures.writing import VECTOR, Function
+from lanewise.emulator.textures.record import SURFACE_MAGIC, Decode, Texture
+from lanewise.emulator.textures.writing import VECTOR, WIDE, Function
 
 _ARGUMENTS = f"{VECTOR} %l, {VECTOR} %cx, {VECTOR} %cy, {VECTOR} %cz"
 
@@ -37,13 +37,17 @@ def each(out: Emitter, geometry: str) -> str:
     texels.require(out)
     handles.require(out)
     out.define(f"lw_surface_{geometry}", _place(out, geometry))
-    arguments = f"ptr %d, {_ARGUMENTS}, i32 %sub, i32 %bytes, i32 %outside, i1 %texels, ptr %out"
-    body = f"""  %n = call i32 @lw_surface_{geometry}({arguments})
+    arguments = f"ptr %d, {_ARGUMENTS}, i32 %sub, i32 %size, i32 %outside, i1 %texels, ptr %out"
+    body = f"""  %ep = getelementptr i8, ptr %d, i64 {Texture.ELEMENT}
+  %element = load i32, ptr %ep
+  %size = select i1 %texels, i32 %element, i32 %bytes
+  %n = call i32 @lw_surface_{geometry}({arguments})
   %lost = xor i32 %n, %sub
   %loses = icmp ne i32 %lost, 0
   %traps = icmp eq i32 %outside, {Outside.TRAP}
   %fails = and i1 %loses, %traps
-  %below = sub i32 %bytes, 1
+  %one.less = sub i32 %bytes, 1
+  %below = select i1 %texels, i32 0, i32 %one.less
   %low.i = insertelement {VECTOR} poison, i32 %below, i32 0
   %low = shufflevector {VECTOR} %low.i, {VECTOR} poison, {VECTOR} zeroinitializer
   %beyond = and {VECTOR} %cx, %low
@@ -58,7 +62,7 @@ fault:
   %who = select i1 %fails, i32 %lost, i32 %odd.here
   %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
   store <32 x i64> %h, ptr %fa, align 64
-  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %who, i32 %bytes)
+  call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 %code, i32 %who, i32 %size)
   unreachable
 served.here:
   %at = load <32 x i64>, ptr %out, align 64
@@ -66,7 +70,7 @@ served.here:
   %more = load i32, ptr %all
   %union = or i32 %more, %n
   store i32 %union, ptr %all
-{handles.count(out, "%sectors", "%bytes", counting.OCTET)}"""
+{handles.count(out, "%sectors", "%size", counting.OCTET)}"""
     loop = handles.loop(SURFACE_MAGIC, handles.ANY_GEOMETRY, body)
     loop = loop.replace("entry:\n", "entry:\n  %all = alloca i32\n  store i32 0, ptr %all\n", 1)
     out.define(
@@ -87,7 +91,8 @@ def _place(emitter: Emitter, geometry: str) -> str:
     row = s.op("mul", f.field(Texture.WIDTH), element)
     texels = Value("%texels", "i1")
     x = Value("%cx", "i32")
-    x = f.choose(texels, e.op("mul", x, f.splat(element)), x)
+    near = e.intrinsic("smax", e.intrinsic("smin", x, f.splat(f.field(Texture.WIDTH))), e.const("i32", -1))
+    x = f.choose(texels, e.op("mul", near, f.splat(element)), x)
     limits = [s.op("sub", row, bytes_), s.op("sub", f.field(Texture.HEIGHT), s.const("i32", 1))]
     limits.append(s.op("sub", f.field(Texture.DEPTH), s.const("i32", 1)))
     found = [x, Value("%cy", "i32"), Value("%cz", "i32")][:axes]
@@ -119,3 +124,102 @@ def _place(emitter: Emitter, geometry: str) -> str:
     out.line(f"ret i32 {mask}")
     header = f"i32 @lw_surface_{geometry}(ptr %d, {_ARGUMENTS}, i32 %m, i32 %bytes, i32 %outside, i1 %texels, ptr %out)"
     return f.finish(header)
+
+
+_WHOLE = {  # what holds the value below, the most that there is, bits
+    Decode.U8: ("umin", 255, 8),
+    Decode.U16: ("umin", 65535, 16),
+    Decode.S8: ("smin", 127, 8),
+    Decode.S16: ("smin", 32767, 16),
+}
+
+
+def store_texels(out: Emitter) -> str:
+    """Add the function that writes texels in the format of their surface, whole numbers cut to its range, halves
+    rounded toward zero; returns its name.
+
+    `void @name(<32 x i64> %h, <32 x i64> %at, <32 x i32> %v0, ..., %v3, i32 %m)`.
+    """
+    name = "lw_store_texels"
+    if name not in out.definitions:
+        cases = ""
+        for decode, (least, most, bits) in _WHOLE.items():
+            lower = -most - 1 if least == "smin" else 0
+            other = "smax" if least == "smin" else "umax"
+            cases += f"""
+whole.{decode.value}:
+  %top.{decode.value} = call i32 @llvm.{least}.i32(i32 %value, i32 {most})
+  %cut.{decode.value} = call i32 @llvm.{other}.i32(i32 %top.{decode.value}, i32 {lower})
+  %short.{decode.value} = trunc i32 %cut.{decode.value} to i{bits}
+  store i{bits} %short.{decode.value}, ptr %to, align 1
+  br label %next"""
+        kinds = " ".join(f"i32 {decode.value}, label %whole.{decode.value}" for decode in _WHOLE)
+        stores = "\n".join(
+            f"  %p{k} = getelementptr [4 x <32 x i32>], ptr %all, i32 0, i32 {k}\n"
+            f"  store <32 x i32> %v{k}, ptr %p{k}, align 64"
+            for k in range(4)
+        )
+        given = ", ".join(f"{VECTOR} %v{k}" for k in range(4))
+        out.define(
+            name,
+            f"""
+define internal void @{name}({WIDE} %h, {WIDE} %at, {given}, i32 %m) noinline nounwind {{
+entry:
+  %all = alloca [4 x <32 x i32>], align 64
+{stores}
+  br label %lanes
+lanes:
+  %left = phi i32 [ %m, %entry ], [ %rest, %after ]
+  %none = icmp eq i32 %left, 0
+  br i1 %none, label %done, label %lane
+lane:
+  %i = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %handle = extractelement <32 x i64> %h, i32 %i
+  %d = inttoptr i64 %handle to ptr
+  %first = extractelement <32 x i64> %at, i32 %i
+  %ep = getelementptr i8, ptr %d, i64 {Texture.ELEMENT}
+  %element = load i32, ptr %ep
+  %np = getelementptr i8, ptr %d, i64 {Texture.CHANNELS}
+  %n = load i32, ptr %np
+  %dp = getelementptr i8, ptr %d, i64 {Texture.DECODE}
+  %decode = load i32, ptr %dp
+  %each = udiv i32 %element, %n
+  br label %channel
+channel:
+  %c = phi i32 [ 0, %lane ], [ %c.next, %next ]
+  %vp = getelementptr [4 x [32 x i32]], ptr %all, i32 0, i32 %c, i32 %i
+  %value = load i32, ptr %vp
+  %offset = mul i32 %c, %each
+  %offset.wide = zext i32 %offset to i64
+  %place = add i64 %first, %offset.wide
+  %to = inttoptr i64 %place to ptr
+  switch i32 %decode, label %word [ {kinds} i32 {Decode.F16.value}, label %half ]{cases}
+half:
+  %float = bitcast i32 %value to float
+  %narrow = fptrunc float %float to half
+  %back = fpext half %narrow to float
+  %size = call float @llvm.fabs.f32(float %float)
+  %back.size = call float @llvm.fabs.f32(float %back)
+  %larger = fcmp ogt float %back.size, %size
+  %bits = bitcast half %narrow to i16
+  %step = zext i1 %larger to i16
+  %toward = sub i16 %bits, %step
+  store i16 %toward, ptr %to, align 1
+  br label %next
+word:
+  store i32 %value, ptr %to, align 1
+  br label %next
+next:
+  %c.next = add i32 %c, 1
+  %more = icmp ult i32 %c.next, %n
+  br i1 %more, label %channel, label %after
+after:
+  br label %lanes
+done:
+  ret void
+}}
+""",
+        )
+    return name

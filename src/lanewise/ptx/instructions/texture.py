@@ -92,10 +92,9 @@ SPECS: tuple[InstructionSpec, ...] = (
         "sust.p",
         "9.7.11.2",
         "Write a surface in its format",
-        None,
-        f"{_TEXELS} v2|v4? b32 {_CLAMP} : ...",
+        "surface.sust_formatted",
+        f"{_TEXELS} wb|cg|cs|wt? v2|v4? b32 {_CLAMP} : [{{}}] V",
         destinations=0,
-        reason="writes in a surface's own format are not run yet",
     ),
     _surface(
         "sured",
