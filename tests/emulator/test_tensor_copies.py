@@ -353,3 +353,27 @@ def test_sectors(
         kernels["store"][1, 64, ROOM](tensor, place(start), *sizes[:2], room),
     ):
         assert [a.sectors for a in record.accesses if a.opcode.startswith("cp.async.bulk.tensor")] == [sectors]
+
+
+WARP_WIDE = """
+struct __align__(64) Map { char bytes[128]; };
+extern "C" __global__ void stores(const __grid_constant__ Map map, int step) {
+  __shared__ __align__(128) unsigned char room[1024];
+  unsigned s = (unsigned)__cvta_generic_to_shared(room);
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];"
+    :: "l"(&map), "r"(0), "r"((int)threadIdx.x / 8 * step), "r"(s) : "memory");
+  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];"
+    :: "l"(&map), "r"(0), "r"((int)threadIdx.x / 8 * step) : "memory");
+  asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
+}
+"""
+
+
+@pytest.mark.parametrize(("step", "copies"), [(0, 1), (16, 25)])
+def test_stores_of_all_lanes_are_counted_once(step: int, copies: int) -> None:
+    # 8 lanes that store the first box make one copy; another box is a copy of each lane.
+    array = np.zeros((64, 64), np.uint8)
+    kernel = lanewise.compile(WARP_WIDE, arch="sm_90a")["stores"]
+    record = kernel[1, 32](lanewise.TensorMap(array, box=(64, 16)), np.int32(step))
+    moved = {a.kind: a.sectors for a in record.accesses if a.opcode.startswith("cp.async.bulk")}
+    assert moved == {"store": 32 * copies, "load": 32 * copies}

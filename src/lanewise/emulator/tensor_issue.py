@@ -47,7 +47,8 @@ def _lanes() -> str:
     copy = c.array(TensorCopy.SIZE, "i8")
     c.line(f"%a = getelementptr i8, ptr {copy}, i64 0")
     mask = c.let("zext i32 %m to i64")
-    cache = c.array(2)
+    c.line("%which = zext i32 %operation to i64")
+    cache, first = c.array(2), c.variable("-1")
     with c.loop(32) as lane:
         bit = c.op("shl", "1", lane)
         with c.when(_has_bit(c, mask, lane)):
@@ -76,6 +77,10 @@ def _lanes() -> str:
             for d in range(3):
                 moved = c.field("%i", c.add(narrow, TensorIssue.OFFSETS + 128 * d), "i32")
                 _put(c, TensorCopy.OFFSETS + 2 * d, "i16", c.let(f"trunc i64 {moved} to i16"))
+            with c.when(c.test("eq", c.get(first), -1)):
+                c.set(first, lane)
+            with c.when(_repeats(c, lane, c.get(first))):
+                _count_no_more(c)
             to = c.field("%i", c.add(narrow, TensorIssue.TO), "i32")
             barrier = c.field("%i", c.add(narrow, TensorIssue.BARRIERS), "i32")
             with c.unless("%multicast"):
@@ -86,13 +91,33 @@ def _lanes() -> str:
                     block = c.op("shl", c.add(rank, 1), RANK_SHIFT)
                     to_block, its = (c.op("or", block, c.op("and", value, _LOW)) for value in (to, barrier))
                     c.line(f"call void @lw_tensor_one(ptr %x, ptr %w, ptr %a, i64 {to_block}, i64 {its})")
-                    _put(c, TensorCopy.COUNTERS, "ptr", "null")  # read once for all of them
-                    _put(c, TensorCopy.TRACE, "i32", "-1")
+                    _count_no_more(c)  # read once for all of them
     c.line("ret void")
     return "; The lanes of %m copy boxes, with the operands in %i (a TensorIssue).\n" + c.text(
         "define internal void @lw_tensor_lanes(ptr %x, ptr %w, ptr %c, ptr %k, ptr %i, i32 %m, i32 %rank, i32 %im2col, "
         "i32 %operation, i1 %multicast, i32 %trace, i32 %place) noinline nounwind"
     )
+
+
+def _count_no_more(c: Code) -> None:
+    _put(c, TensorCopy.COUNTERS, "ptr", "null")
+    _put(c, TensorCopy.TRACE, "i32", "-1")
+
+
+def _repeats(c: Code, lane: str, first: str) -> str:
+    """Whether the lane stores or prefetches just what the first one does: compilers make one copy of those of a warp,
+    where they make a loop over the lanes of loads and reductions."""
+    once = c.let(
+        f"or i1 {c.test('eq', '%which', TensorOperation.STORE)}, {c.test('eq', '%which', TensorOperation.PREFETCH)}"
+    )
+    same = c.both(once, c.test("ne", lane, first))
+    columns = [(TensorIssue.MAPS, 8, "i64"), (TensorIssue.TO, 4, "i32")]
+    columns += [(TensorIssue.COORDINATES + 128 * d, 4, "i32") for d in range(MAX_RANK)]
+    columns += [(TensorIssue.OFFSETS + 128 * d, 4, "i32") for d in range(3)]
+    for offset, size, kind in columns:
+        own, other = (c.field("%i", c.add(c.mul(number, size), offset), kind) for number in (lane, first))
+        same = c.both(same, c.test("eq", own, other))
+    return same
 
 
 def _one() -> str:

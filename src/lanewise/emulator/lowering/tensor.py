@@ -63,8 +63,8 @@ def _issue(
     site = t.new_site(ins, Space.GLOBAL, kind, WIDTH_BITS, memory.array_name(t, base))
     _put(t, TensorIssue.MAPS, "i64", t.vector(memory.address_of(t, base, wide=True)))
     for offset, operand in ((TensorIssue.TO, shared), (TensorIssue.BARRIERS, barrier)):
-        if operand is not None:
-            _put(t, offset, "i32", t.vector(memory.address_of(t, operand, wide=False)))
+        address = "zeroinitializer" if operand is None else t.vector(memory.address_of(t, operand, wide=False))
+        _put(t, offset, "i32", address)
     for number in range(MAX_RANK):
         given = number < len(tensor.coordinates)
         value = t.vector(t.operand(tensor.coordinates[number], "s32")) if given else "zeroinitializer"
