@@ -24,6 +24,7 @@ TOOLS = {
     "global_races.cu": "racecheck",
     "barriers.cu": "synccheck",
     "uninitialised.cu": "initcheck",
+    "pipelines.cu": "racecheck",
 }
 PAGE = ROOT / "docs" / "checks-compared.md"
 _TYPES = {"unset": "int", "int": "int", "iota": "int", "float": "float", "char": "char"}

@@ -132,6 +132,9 @@ class Checker:
         raw = ctypes.string_at(found, count.value * FOUND.itemsize) if count.value else b""
         self._found = np.frombuffer(raw, FOUND)
         self.lost += lost.value
+        if Check.UNINITIALISED in self.checks and self._start is not None and self._start.info.unseen_writes:
+            for allocation in self.memory.allocations():  # what it has written is not known: all may be
+                self.initialised(allocation.base, allocation.size)
 
     def summary(self) -> CheckSummary:
         """What was checked so far."""

@@ -45,6 +45,7 @@ class KernelInfo:
     copies: bool  # something is copied asynchronously
     shared_arrays: tuple[tuple[str, int, int], ...]  # name, offset, size
     tells: bool = False  # the code tells its accesses (`trace`)
+    unseen_writes: bool = False  # instructions write memory that instruments are not told of
     trip_rows: tuple[tuple[TripPlan, int], ...] = ()  # an unrolled loop, and the number of its first stage in `blocks`
 
     @property
@@ -158,6 +159,7 @@ def kernel_info(unit: Unit) -> KernelInfo:
         unit.copies,
         tuple(names),
         unit.plan.trace,
+        unit.unseen_writes,
         tuple(unit.trip_rows.items()),
     )
 

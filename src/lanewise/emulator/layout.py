@@ -149,7 +149,8 @@ class Hooks:
     `RELEASE(worker, block, barrier)`: all have come. `WARP_SYNC(warp, worker, place, active, orders, members)`: 32 i32
     member masks; `orders`: 1 for bar.warp.sync, 0 for exchanges. `FENCE(warp, worker, active, scope)`: scope as of
     `lowering.events.SCOPES`. `RANGE(warp, worker, site, mask, active, addresses)`: some lanes may have left
-    `SiteInfo.range`.
+    `SiteInfo.range`. `MEET(warp, worker, mask, hosts, arrives)`: lanes arrive at mbarriers (1), by their addresses in
+    this process, or have waited for them (0).
 
     What is defined: one bit a byte, eight bytes of one lane in a byte, 1 where it is not. `LOADED(warp, worker, site,
     mask, addresses, vectors)` fills a vector a component; `STORED(warp, worker, site, mask, addresses, vectors, way)`
@@ -168,6 +169,7 @@ class Hooks:
     LOADED = 64
     STORED = 72
     UNDEFINED = 80
+    MEET = 88
     SIZE = 128
 
 

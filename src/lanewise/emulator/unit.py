@@ -15,6 +15,7 @@ from lanewise.emulator.layout import BLOCK_COUNTERS, Warp, Worker
 from lanewise.emulator.machine import NOTHING, CountingPlan, CountRule, Recount, TripPlan
 from lanewise.emulator.program import Program
 from lanewise.emulator.quantity import Quantity, uniform
+from lanewise.ptx.instructions import lookup
 from lanewise.ptx.syntax import Function, Instruction, Register, Special, Symbol, Variable
 from lanewise.records import AccessKind, SourceLine, Space
 
@@ -95,7 +96,9 @@ class Unit:
         plan: CountingPlan = NOTHING,
         events: Events = SILENT,
     ) -> None:
-        self.events = events
+        self.unseen_writes = any(map(_writes_unseen, reachable(program, kernel)))
+        # Where instructions write memory without a word, nothing can be said of what is defined.
+        self.events = replace(events, defined=events.defined and not self.unseen_writes)
         self.program = program
         self.kernel = kernel
         self.shape = shape
@@ -387,6 +390,21 @@ def _uses_reserved_shared(function: Function) -> bool:
         if isinstance(statement, Instruction)
         for operand in statement.operands
     )
+
+
+_UNSEEN = frozenset(
+    (
+        "asynchronous.copy", "bulk.copy", "bulk.reduce", "tensor.copy", "tensor.reduce", "tensor_map.copy",
+        "tensor_map.replace", "matrix.stmatrix", "wmma.store", "remote.store", "remote.reduce", "surface.sust",
+        "surface.sured", "clusterlaunchcontrol.try_cancel",
+    )
+)  # fmt: skip
+
+
+def _writes_unseen(function: Function) -> bool:
+    """Whether some instruction writes memory and tells no instrument which bytes are then defined."""
+    specs = (lookup(s) for s in function.body if isinstance(s, Instruction))
+    return any(spec is not None and spec.lowering in _UNSEEN for spec in specs)
 
 
 def callees(program: Program, function: Function) -> list[Function]:

@@ -186,6 +186,7 @@ enum { NOT_ORDERED, ORDERED_WEAKLY, ORDERED };
 int lw_ordered_by_sync(BlockState *s, uint32_t v, uint32_t m, uint32_t block, uint32_t u, uint32_t l, uint32_t tick);
 void lw_strong(BlockState *s, uint32_t v, uint32_t lane, const Site *site, uint64_t key);
 void lw_fence(Warp x, Worker w, uint32_t active, uint32_t scope);
+void lw_meet(Warp x, Worker w, uint32_t mask, const uint64_t *hosts, uint32_t arrives);
 void lw_forget_objects(Check *c);
 /* race.c: records of accesses, one a word. The upper half says when and by whom: the tick and the warp in shared memory,
  * the segment (a block for a while), the warp and some bits of the tick in global memory. */

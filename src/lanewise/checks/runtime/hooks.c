@@ -141,6 +141,7 @@ API void *lw_check_begin(Check *c, const Site *sites, const uint16_t *places, co
     hooks[HOOKS_WARP_SYNC / 8] = (void *)lw_warp_sync;
     hooks[HOOKS_FENCE / 8] = (void *)lw_fence;
     hooks[HOOKS_RANGE / 8] = (void *)lw_range;
+    hooks[HOOKS_MEET / 8] = (void *)lw_meet;
     hooks[HOOKS_LOADED / 8] = (void *)lw_loaded;
     hooks[HOOKS_STORED / 8] = (void *)lw_stored;
     hooks[HOOKS_UNDEFINED / 8] = (void *)lw_undefined;

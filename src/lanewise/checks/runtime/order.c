@@ -123,6 +123,35 @@ void lw_strong(BlockState *s, uint32_t v, uint32_t lane, const Site *site, uint6
     pthread_mutex_unlock(&c->lock);
 }
 
+/* Mbarriers: an arrival publishes all that its thread did, who has waited knows it (release and acquire of PTX). */
+void lw_meet(Warp x, Worker w, uint32_t mask, const uint64_t *hosts, uint32_t arrives) {
+    (void)w;
+    if (!mask) return;
+    BlockState *s = state_of(x);
+    Check *c = s->check;
+    uint32_t v = warp_of(x);
+    lw_next_tick(s);
+    bool together = mask == alive(x);
+    uint32_t full = s->warp[v].full;
+    pthread_mutex_lock(&c->lock);
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        SyncObject *o = object_at(c, hosts[lane] | 1ull << 63, arrives);
+        if (!o) continue;
+        if (!arrives) {
+            if (o->count) acquire(s, v, lane, o, true);
+            continue;
+        }
+        for (uint32_t i = 0; i < LANES && together; i++) together = !(mask >> i & 1) || hosts[i] == hosts[lane];
+        if (together) s->warp[v].full = s->tick; /* for the one entry that stands for all lanes */
+        publish(s, v, lane, o, s->tick, 4);
+        s->warp[v].full = full;
+        if (together) break;
+    }
+    if (arrives) __atomic_store_n(&c->strong, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&c->lock);
+}
+
 void lw_fence(Warp x, Worker w, uint32_t active, uint32_t scope) {
     (void)w;
     BlockState *s = state_of(x);

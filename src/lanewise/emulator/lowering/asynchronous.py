@@ -105,6 +105,7 @@ def arrive(t: FunctionTranslator, ins: Instruction) -> None:
     phase waits for."""
     mask = t.mask(ins)
     host = mbarrier.hosts(t, ins, ins.operands[0], mask)
+    events.meet(t, host, mask, arrives=True)
     place = t.fault_site()
     if not ins.has("noinc"):
         t.out.line(f"call void @lw_mbarrier_more(ptr %x, ptr %w, <32 x i64> {host}, i32 {mask}, i32 {place})")

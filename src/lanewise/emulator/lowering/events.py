@@ -319,6 +319,14 @@ def fence(t: FunctionTranslator, ins: Instruction) -> None:
     t.out.line(f"call void {_listener(t, Hooks.FENCE)}(ptr %x, ptr %w, i32 {t.mask(ins)}, i32 {scope})")
 
 
+def meet(t: FunctionTranslator, hosts: str, mask: str, *, arrives: bool) -> None:
+    """Lanes of a mask arrive at mbarriers, or have seen a phase end."""
+    if not t.unit.events.sync:
+        return
+    t.out.line(f"store <32 x i64> {hosts}, ptr %told, align 64")
+    t.out.line(f"call void {_listener(t, Hooks.MEET)}(ptr %x, ptr %w, i32 {mask}, ptr %told, i32 {int(arrives)})")
+
+
 def _listener(t: FunctionTranslator, which: int) -> str:
     """Every function of the table that an instrument's events reach is there."""
     place = t.out.let(f"getelementptr i8, ptr %hooks, i64 {which}")

@@ -8,7 +8,7 @@ from lanewise.emulator import quantity as q
 from lanewise.emulator.ir import Elementwise, Value
 from lanewise.emulator.kinds import Tag
 from lanewise.emulator.layout import SHARED_WINDOW
-from lanewise.emulator.lowering import memory
+from lanewise.emulator.lowering import events, memory
 from lanewise.emulator.mbarriers import DROP, MAX_COUNT, NO_COMPLETE, PHASE_SHIFT
 from lanewise.ptx.syntax import Instruction, Operand
 from lanewise.records import Space
@@ -70,6 +70,8 @@ def _make(t: FunctionTranslator, ins: Instruction, counts: str, *, made: bool) -
 def _each(t: FunctionTranslator, ins: Instruction, address: Operand, arrivals: str, bytes_: str, flags: int) -> str:
     mask = t.mask(ins)
     host = hosts(t, ins, address, mask, in_cluster=True)
+    if arrivals != "zeroinitializer":
+        events.meet(t, host, mask, arrives=True)
     return t.out.let(
         f"call <32 x i64> @lw_mbarrier_each(ptr %x, ptr %w, <32 x i64> {host}, <32 x i64> {arrivals}, "
         f"<32 x i64> {bytes_}, i32 {flags}, i32 {mask}, i32 {t.fault_site()})"
@@ -117,6 +119,7 @@ def wait(t: FunctionTranslator, ins: Instruction) -> None:
         f"call i32 @lw_mbarrier_wait(ptr %x, ptr %w, ptr %cnt, ptr %cache, ptr %shared, <32 x i64> {host}, "
         f"i32 {parity}, i32 {mask}, i32 {t.fault_site()})"
     )
+    events.meet(t, host, done, arrives=False)
     kind = t.analysis.kind(predicate)
     if kind is not None and kind.tag == Tag.UNIFORM:
         t.write(predicate, q.uniform(out.let(f"icmp ne i32 {done}, 0"), "i1"), ins)
