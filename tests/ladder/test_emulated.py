@@ -24,8 +24,8 @@ AWKWARD: dict[str, tuple[dict[str, int], ...]] = {
     "gemm": (
         {"m": 0, "n": 4, "k": 4},
         {"m": 1, "n": 1, "k": 1},
-        {"m": 67, "n": 131, "k": 37},
         {"m": 132, "n": 36, "k": 20},
+        {"m": 67, "n": 131, "k": 37},
         {"m": 136, "n": 72, "k": 40, "a_columns": 1},
         {"m": 40, "n": 264, "k": 72, "b_columns": 1},
     ),
@@ -66,24 +66,26 @@ def default_run(subject: str, rung: str, sizes: tuple[tuple[str, int], ...]) -> 
     return run(plan, reference.inputs(there, plan, dict(sizes)))
 
 
-#: Subjects whose kernels are large: their types take turns at the sizes.
-LARGE = {"gemm"}
+#: Subjects whose rungs take seconds to translate for each size and type: types take turns, at three sizes or as many as
+#: there are types.
+LARGE = {"gemm", "transpose"}
 
 
 def cases(subject: Subject, rung: Rung) -> list[tuple[dict[str, int], str]]:
-    """The awkward problems that a rung takes, in each of its types; of a large subject's, a type a size in turn."""
-    taken = []
-    for problem in AWKWARD[subject.name]:
-        for element in rung.types:
+    """The awkward problems that a rung takes, with its types."""
+    taken: dict[str, list[dict[str, int]]] = {}
+    for element in rung.types:
+        for problem in AWKWARD[subject.name]:
             try:
                 resolve(subject, rung, element, problem)
             except UsageError:
                 continue
-            taken.append((problem, element))
+            taken.setdefault(element, []).append(problem)
     if subject.name not in LARGE:
-        return taken
-    sizes = [problem for problem in AWKWARD[subject.name] if any(problem is other for other, _ in taken)]
-    return [(problem, rung.types[place % len(rung.types)]) for place, problem in enumerate(sizes)]
+        return [(problem, element) for element, problems in taken.items() for problem in problems]
+    few = max(3, len(rung.types))
+    turns = ((rung.types[place % len(rung.types)], place) for place in range(few))
+    return [(taken[element][-1 - place % len(taken[element])], element) for element, place in turns]
 
 
 @each_rung

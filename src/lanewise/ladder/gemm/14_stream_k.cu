@@ -8,6 +8,9 @@
 // waits for the flag, adds them and writes C. The runs come before the whole tiles and begin with the part for the neighbour:
 // it is there long before it is asked for. Every tile is summed in the same order in every run.
 //
+// On an H200 it loses (docs/ladder/gemm.md). Blocks that work on whole tiles are at the same depth at the same time, and neighbours
+// read the same tiles of A and B out of the L2 cache. Runs begin at any depth: nothing is shared, every tile comes from memory.
+//
 // Changed: the ring never drains: the next tile's first steps are on their way while this one's sums are written.
 // All blocks must be resident together. Flags are left at zero.
 constexpr int BK = 32, WARPS = BM / 64 * (BN / 64), THREADS = WARPS * 32;
