@@ -50,6 +50,7 @@ class Rates:
     shared_wavefronts: float  # a clock and SM
     l1_lines: float  # lines of 128 bytes that a load or store may ask for, a clock and SM
     l1_bytes: float  # a clock and SM
+    l1_fill_sectors: float  # sectors that come into the L1, a clock and SM; its banks serve no loads meanwhile
     constant_clocks: float  # for each further address in a warp
     l2_port_bytes: float  # between an SM and the L2, a clock
     l2_read_gb_s: float

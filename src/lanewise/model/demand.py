@@ -142,7 +142,7 @@ def demand(
         instructions=dict(instructions),
         issue_cycles=issue_cycles,
         barriers=barriers,
-        l1_cycles=l1 + max(0.0, instructions[Pipe.LSU] - accessing) / rates.lsu_rate,
+        l1_cycles=l1 + read / SECTOR / rates.l1_fill_sectors + max(0.0, instructions[Pipe.LSU] - accessing) / rates.lsu_rate,
         constant_cycles=_constants(counted) / warps * rates.constant_clocks,
         l2_read_bytes=read,
         l2_write_bytes=written,
