@@ -19,7 +19,6 @@ from lanewise.sass.costs import AccessCost, MachineCosts
 from lanewise.sass.kernel import MachineKernel
 
 SECTOR = 32
-LINE = 128
 _IN_PART = 3
 _AT_ONCE = 4  # loads of a warp under way, at most
 _OF_32 = 5.0  # doublings from one to the 32 that the spread of a latency is given for
@@ -134,6 +133,7 @@ def demand(
     partial = sum(_partial_sectors(cost) for cost in costs.accesses) / warps
     read, written, lines, atomic = _below(sites, traffic, warps)
     moved, cost_of_dram = _dram(traffic, rates)
+    filled = read / SECTOR / rates.l1_fill_sectors
     accessing = sum(cost.requests for cost in costs.accesses) / warps
     return Demand(
         warps=warps,
@@ -142,7 +142,7 @@ def demand(
         instructions=dict(instructions),
         issue_cycles=issue_cycles,
         barriers=barriers,
-        l1_cycles=l1 + read / SECTOR / rates.l1_fill_sectors + max(0.0, instructions[Pipe.LSU] - accessing) / rates.lsu_rate,
+        l1_cycles=l1 + filled + max(0.0, instructions[Pipe.LSU] - accessing) / rates.lsu_rate,
         constant_cycles=_constants(counted) / warps * rates.constant_clocks,
         l2_read_bytes=read,
         l2_write_bytes=written,

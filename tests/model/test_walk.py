@@ -1,0 +1,92 @@
+"""A warp alone: registers of machine instructions, the register file, waiting for results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from lanewise.model.pipes import Pipe, pipe, registers
+from lanewise.model.ports import port_cycles
+from lanewise.model.walk import LONG_SCOREBOARD, WAIT, walk
+from lanewise.sass.blocks import MachineBlock
+from lanewise.sass.listing import SassInstruction
+
+LATENCY = dict.fromkeys(Pipe, 4.0)
+
+
+def code(*lines: str) -> tuple[SassInstruction, ...]:
+    made = []
+    for number, line in enumerate(lines):
+        predicate, _, rest = line.partition(" ") if line.startswith("@") else ("", "", line)
+        opcode, _, operands = rest.partition(" ")
+        made.append(SassInstruction(16 * number, opcode, operands, predicate or None))
+    return tuple(made)
+
+
+@pytest.mark.parametrize(
+    ("line", "writes", "reads"),
+    [
+        ("FFMA R6, R6, R2, R3", ["R6"], ["R6", "R2", "R3"]),
+        ("LDG.E.128 R4, desc[UR4][R2.64+0x10]", ["R4", "R5", "R6", "R7"], ["UR4", "R2"]),
+        ("STG.E desc[UR4][R6.64], R9", [], ["UR4", "R6", "R9"]),
+        ("ISETP.GE.AND P0, PT, R9, UR4, PT", ["P0"], ["R9", "UR4"]),
+        ("IMAD.WIDE R2, R9, 0x4, R2", ["R2", "R3"], ["R9", "R2"]),
+        ("@!P0 BRA `(.L_x_1)", [], ["P0"]),
+        ("LDC.64 R2, c[0x0][0x210]", ["R2", "R3"], []),
+    ],
+)
+def test_registers_of_an_instruction(line: str, writes: list[str], reads: list[str]) -> None:
+    found = registers(code(line)[0])
+    assert list(found.writes) == writes
+    assert list(found.reads) == reads
+
+
+@pytest.mark.parametrize(
+    ("opcode", "unit"),
+    [("FFMA", Pipe.FMA), ("IMAD.MOV.U32", Pipe.IMAD), ("LOP3.LUT", Pipe.ALU), ("MUFU.RSQ", Pipe.XU),
+     ("LDG.E", Pipe.LSU), ("ULDC", Pipe.UNIFORM), ("BAR.SYNC", Pipe.BARRIER), ("HMMA.16816.F32", Pipe.TENSOR)],
+)  # fmt: skip
+def test_the_unit_of_an_opcode(opcode: str, unit: Pipe) -> None:
+    assert pipe(code(f"{opcode} R0, R1")[0]) is unit
+
+
+def test_three_registers_take_two_cycles_unless_one_is_kept() -> None:
+    assert port_cycles(code("FFMA R6, R6, R2, R3", "FADD R7, R6, R2", "FFMA R6, R6, UR4, R3")) == [2, 1, 1]
+    kept = code("FFMA R4, R8, R2.reuse, R4", "FFMA R5, R9, R2.reuse, R5", "FFMA R6, R10, R2, R6")
+    assert port_cycles(kept) == [2, 1, 1]
+
+
+def block(index: int, lines: Sequence[str], before: tuple[int, ...] = ()) -> MachineBlock:
+    return MachineBlock(index, "kernel", code(*lines), predecessors=before)
+
+
+def test_a_chain_waits_for_each_result() -> None:
+    found = walk([block(0, ["FADD R0, R0, R1"] * 10)], [1.0], LATENCY, {}, {})
+    assert found.cycles == 9 * 4 + 1
+    assert found.issued == 10
+    assert found.waits[WAIT] == 9 * 3
+
+
+def test_loads_in_flight_are_waited_for_once() -> None:
+    lines = ["LDG.E R0, [R8]", "LDG.E R1, [R9]", "FADD R2, R0, R1"]
+    memory = {0: (500.0, LONG_SCOREBOARD), 16: (500.0, LONG_SCOREBOARD)}
+    found = walk([block(0, lines)], [1.0], LATENCY, memory, {})
+    assert found.cycles == 502
+    assert found.waits == {LONG_SCOREBOARD: 499}
+
+
+def test_what_a_block_leaves_is_waited_for_in_the_next() -> None:
+    blocks = [block(0, ["LDG.E R0, [R8]"]), block(1, ["FADD R1, R0, R0"], (0,))]
+    found = walk(blocks, [1.0, 1.0], LATENCY, {0: (100.0, LONG_SCOREBOARD)}, {})
+    assert found.cycles == 101
+
+
+def test_blocks_count_as_often_as_they_run() -> None:
+    found = walk([block(0, ["MOV R0, R1"]), block(1, ["MOV R2, R3"], (0,))], [1.0, 7.0], LATENCY, {}, {})
+    assert found.issued == 8
+
+
+def test_a_slow_unit_takes_its_time() -> None:
+    lines = [f"MUFU.RSQ R{n}, R20" for n in range(4)]
+    assert walk([block(0, lines)], [1.0], LATENCY, {}, {Pipe.XU: 8.0}).cycles == 3 * 8 + 1
