@@ -318,7 +318,7 @@ def cluster_of(function: Function) -> tuple[int, int, int] | None:
     return x, y, z
 
 
-_NOT_FOLLOWED = "bulk and tensor copies, textures and surfaces are not in its modelled caches and times"
+_NOT_FOLLOWED = "bulk copies, textures and surfaces are not in its modelled caches and times"
 _LAUNCH_NS, _INSTRUCTIONS_PER_NS = 2000, 10_000  # where no time is modelled
 
 

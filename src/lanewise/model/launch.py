@@ -99,8 +99,8 @@ class DeviceModel:
         )
 
 
-# Machine instructions whose traffic the trace of lines does not have: bulk and tensor copies, textures, surfaces.
-_NOT_FOLLOWED = ("UBLK", "UTMA", "TEX", "TLD", "SULD", "SUST", "SURED", "SUATOM")
+# Machine instructions whose traffic the trace of lines does not have: bulk copies, textures, surfaces.
+_NOT_FOLLOWED = ("UBLK", "TEX", "TLD", "SULD", "SUST", "SURED", "SUATOM")
 
 
 def not_followed(machine: MachineKernel) -> bool:
