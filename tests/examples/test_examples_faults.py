@@ -51,6 +51,16 @@ CASES = [
         at="out[i] = in[i];",
     ),
     Case(
+        "missing_bytes",
+        "barrier",
+        "after the kernel: unspecified launch failure\n",
+        (
+            "512 bytes more have come than it was told to expect",
+            "8 warps wait at the mbarrier at byte 1024",
+            "missing_bytes.cu:35",
+        ),
+    ),
+    Case(
         "missing_barrier",
         "barrier",
         "after the kernel: unspecified launch failure\n",
