@@ -153,3 +153,17 @@ def test_elements_are_where_the_isa_says() -> None:
             column = lane % 4 * 2 + (i & 1) + (8 if i >= 4 else 0)
             assert (rows[i // 2, lane, i % 2], columns[i // 2, lane, i % 2]) == (row, column)
     assert elements("s4", np.array([[0x87654321]], np.uint32)).tolist() == [[[1, 2, 3, 4, 5, 6, 7, 8]]]
+
+
+def test_lanes_that_come_one_after_the_other_multiply_together() -> None:
+    """Each lane loops as often as its number says before the product of int8 matrices of ones."""
+    body = [
+        ".reg .b32 %left, %ones; .reg .pred %last; mov.u32 %left, %thread; mov.u32 %ones, 0;",
+        "AGAIN: setp.eq.u32 %last, %left, 0; @%last bra DONE; sub.u32 %left, %left, 1; bra AGAIN;",
+        "DONE: or.b32 %ones, %ones, 0x01010101;",
+        "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%o0_0, %o0_1}, {%ones}, {%ones}, {%left, %i0_0};",
+    ]
+    text = HEADER + kernel("late", body, [(1, 32)], [(2, 32)])
+    found = run(lanewise.compile(text), "late", [np.full((1, 1, 32), 5, np.uint32)], (2, 32))
+    assert (found[0, 0] == 16).all()
+    assert (found[0, 1] == 21).all()

@@ -14,7 +14,7 @@ from lanewise.emulator.layout import SHARED_WINDOW, WINDOW_BYTES
 from lanewise.emulator.lowering import events
 from lanewise.emulator.lowering.memory import address_of, array_name, components, space_of, touch
 from lanewise.emulator.lowering.recount import recount
-from lanewise.emulator.moving import lane_vector
+from lanewise.emulator.matrix.rows import transposed
 from lanewise.emulator.quantity import Quantity
 from lanewise.ptx.syntax import Instruction
 from lanewise.records import AccessKind, Space
@@ -24,21 +24,11 @@ if TYPE_CHECKING:
 
 ROW_BYTES = 16
 TABLE_BYTES = 32 * 8
-_TRANSPOSED = [column * 8 + row for row in range(8) for column in range(8)]
 _WHOLE = "<32 x i32>"
 
 
 def _count(ins: Instruction) -> int:
     return next(int(word[1:]) for word in ins.modifiers if word in ("x1", "x2", "x4"))
-
-
-def transpose(t: FunctionTranslator, register: str) -> str:
-    """The fragment of the transposed matrix."""
-    halves = t.out.let(f"bitcast {_WHOLE} {register} to <64 x i16>")
-    moved = t.out.let(
-        f"shufflevector <64 x i16> {halves}, <64 x i16> poison, <64 x i32> {lane_vector('i32', _TRANSPOSED)}"
-    )
-    return t.out.let(f"bitcast <64 x i16> {moved} to {_WHOLE}")
 
 
 def shared_offset(t: FunctionTranslator, ins: Instruction, operand: int) -> Quantity:
@@ -82,7 +72,7 @@ def ldmatrix(t: FunctionTranslator, ins: Instruction) -> None:
     for matrix, target in enumerate(components(ins.operands[0])):
         rows = t.out.let(f"getelementptr i64, ptr {table}, i64 {8 * matrix}")
         register = t.out.let(f"call {_WHOLE} @lw_load_rows(ptr {rows})")
-        t.write(target, q.varying(transpose(t, register) if ins.has("trans") else register, "i32"), ins)
+        t.write(target, q.varying(transposed(t.out, register) if ins.has("trans") else register, "i32"), ins)
 
 
 def stmatrix(t: FunctionTranslator, ins: Instruction) -> None:
@@ -90,7 +80,7 @@ def stmatrix(t: FunctionTranslator, ins: Instruction) -> None:
     sources = [t.vector(t.operand(source, "b32")) for source in components(ins.operands[1])]
     table = _rows(t, ins, 0, AccessKind.STORE)
     for matrix, register in enumerate(sources):
-        whole = transpose(t, register) if ins.has("trans") else register
+        whole = transposed(t.out, register) if ins.has("trans") else register
         rows = t.out.let(f"getelementptr i64, ptr {table}, i64 {8 * matrix}")
         t.out.line(f"call void @lw_store_rows(ptr {rows}, {_WHOLE} {whole})")
 
@@ -98,4 +88,4 @@ def stmatrix(t: FunctionTranslator, ins: Instruction) -> None:
 def movmatrix(t: FunctionTranslator, ins: Instruction) -> None:
     """movmatrix.sync.aligned.m8n8.trans.b16."""
     source = t.vector(t.operand(ins.operands[1], "b32"))
-    t.write(ins.operands[0], q.varying(transpose(t, source), "i32"), ins)
+    t.write(ins.operands[0], q.varying(transposed(t.out, source), "i32"), ins)

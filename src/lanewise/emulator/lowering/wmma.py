@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
 from lanewise.emulator.kinds import Tag
-from lanewise.emulator.lowering.matrix import transpose
 from lanewise.emulator.lowering.memory import address_of, array_name, components, space_of, touch
 from lanewise.emulator.lowering.mma import load_registers, shape_of, store_registers
 from lanewise.emulator.matrix import multiply
 from lanewise.emulator.matrix.fragments import Tile, blocks, fragment, parts
+from lanewise.emulator.matrix.rows import transposed
 from lanewise.emulator.moving import lane_vector
 from lanewise.emulator.unit import SiteInfo
 from lanewise.ptx.syntax import TYPE_BITS, Instruction, Operand
@@ -140,7 +140,7 @@ def load(t: FunctionTranslator, ins: Instruction) -> None:
             old = values.get(piece.register)
             values[piece.register] = byte if old is None else out.let(f"or {_WHOLE} {old}, {byte}")
         else:
-            values[piece.register] = transpose(t, raw) if piece.transposed else raw
+            values[piece.register] = transposed(t.out, raw) if piece.transposed else raw
     for target, tile in zip(targets, tiles, strict=True):
         t.write(target, q.varying(values[distinct.index(tile)], word), ins)
 
@@ -162,7 +162,7 @@ def store(t: FunctionTranslator, ins: Instruction) -> None:
             high = out.let(f"shl {kind} {high}, splat (i{piece.bits} {piece.bits // 2})")
             value = out.let(f"or {kind} {low}, {high}")
         elif piece.transposed:
-            value = transpose(t, value)
+            value = transposed(t.out, value)
         out.line(f"call void @lw_scatter_i{piece.bits}(<32 x i64> {host}, <32 x i{piece.bits}> {value}, i32 {mask})")
 
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from lanewise.emulator.ir import Emitter
 from lanewise.emulator.matrix.build import Builder, function
 from lanewise.emulator.moving import lane_vector
 
 _ROW = "<4 x i32>"
+_TRANSPOSED = lane_vector("i32", (row * 8 + column for column in range(8) for row in range(8)))
+
+
+def transposed(out: Emitter, register: str) -> str:
+    """The fragment (<32 x i32>) of the transposed 8 x 8 matrix of 16-bit elements."""
+    halves = out.let(f"bitcast <32 x i32> {register} to <64 x i16>")
+    moved = out.let(f"shufflevector <64 x i16> {halves}, <64 x i16> poison, <64 x i32> {_TRANSPOSED}")
+    return out.let(f"bitcast <64 x i16> {moved} to <32 x i32>")
 
 
 def _pointer(out: Builder, row: int) -> str:

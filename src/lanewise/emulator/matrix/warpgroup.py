@@ -22,13 +22,12 @@ from lanewise.emulator.matrix.multiply import (
 )
 from lanewise.emulator.matrix.product import Product
 from lanewise.emulator.matrix.products import COLUMNS, ROWS
-from lanewise.emulator.moving import lane_vector
+from lanewise.emulator.matrix.rows import transposed
 
 GROUP_ROWS, GROUP_BYTES = 8, 16
 CHUNKS = 2  # groups along K: rows of K are 32 bytes
 # Bits of a descriptor that stand for nothing are zero: 14, 15, 30, 31, 46 to 48 and 52 to 61.
 RESERVED = sum(1 << bit for bit in (14, 15, 30, 31, 46, 47, 48, *range(52, 62)))
-TRANSPOSED = lane_vector("i32", (column * 8 + row for row in range(8) for column in range(8)))
 
 
 def _field(out: Builder, bit: int) -> str:
@@ -90,13 +89,6 @@ def _rows(out: Builder) -> None:
     out.line(f"call void @lw_fault(ptr %x, ptr %w, i32 %site, i32 {Fault.MATRIX}, i32 %mask, i32 {kind})")
     out.line("unreachable")
     out.label(good)
-
-
-def transposed(out: Builder, register: str) -> str:
-    """The fragment of 16-bit elements of the transposed matrix."""
-    halves = out.let(f"bitcast <32 x i32> {register} to <64 x i16>")
-    moved = out.let(f"shufflevector <64 x i16> {halves}, <64 x i16> poison, <64 x i32> {TRANSPOSED}")
-    return out.let(f"bitcast <64 x i16> {moved} to <32 x i32>")
 
 
 def _fetch(out: Builder, table: str, first: str, target: str, transpose: str) -> None:
