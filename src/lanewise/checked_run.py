@@ -76,7 +76,8 @@ def _suppress(result: RunResult, request: RunRequest) -> RunResult:
     file = request.config or suppressions.find_file(Path(request.inputs[0]).resolve().parent)
     if file is not None:
         found += suppressions.of_file(file)
-    left, suppressed, unused = suppressions.apply(tuple(dict.fromkeys(_all(result))), found)
+    once = {_key(finding): finding for finding in reversed(_all(result))}  # of many launches: the first that has it
+    left, suppressed, unused = suppressions.apply(tuple(reversed(once.values())), found)
     keep = set(left)
     launches = tuple(
         replace(launch, findings=tuple(finding for finding in launch.findings if finding in keep))
