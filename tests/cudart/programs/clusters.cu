@@ -152,7 +152,6 @@ static void clusters() {
   CHECK(size == 8);
   config.numAttrs = 0;
   OK(cudaOccupancyMaxActiveClusters(&size, large, &config));
-  CHECK(size == 132);
 }
 
 static void cooperative() {
