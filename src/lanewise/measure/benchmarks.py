@@ -26,6 +26,7 @@ _TYPES: dict[str, Any] = {"ffma": ctypes.c_float, "dfma": ctypes.c_double, "rsqr
           "lop3": Unsigned, "shfl": Unsigned, "hfma2": Unsigned, "convert": ctypes.c_float}  # fmt: skip
 _CHAIN = 32  # instructions of one trip
 _TRIPS = 64
+_WARM_UP = 400_000_000  # clocks, a fifth of a second
 _ADDRESS = 4.0  # clocks that a chase spends on the address of its next load
 _LAUNCH_US = 1.25  # of an empty kernel, as a profiler reads it on an H200; events cannot tell it from their own cost
 
@@ -51,18 +52,28 @@ class Bench:
         arch = f"sm_{driver.attribute(_MAJOR)}{driver.attribute(_MINOR)}"
         module = driver.module(nvrtc.compile_source(source, arch=arch, name="kernels.cu").encode())
         size = 1 << (min(2 << 30, driver.memory_bytes // 4).bit_length() - 1)
-        empty = driver.timed(driver.function(module, "empty"), 1, 32, [])
-        return Bench(
-            driver, module, driver.attribute(_SM_COUNT), driver.allocate(MB), driver.allocate(64 * MB),
-            driver.allocate(size), size, empty,
-        )  # fmt: skip
+        sms, clocks, out = driver.attribute(_SM_COUNT), driver.allocate(MB), driver.allocate(64 * MB)
+        # An idle card runs slowly: bring its clocks up first.
+        driver.launch(driver.function(module, "clock_rate"), sms, 128, [Pointer(clocks), Pointer(out), Long(_WARM_UP)])
+        driver.synchronize()
+        empty = driver.timed(driver.function(module, "empty"), 1, 32, [], times=25)
+        return Bench(driver, module, sms, clocks, out, driver.allocate(size), size, empty)
 
-    def cycles(self, kernel: str, warps: int, arguments: Sequence[Any], *, blocks: int | None = None) -> float:
-        """Clocks of the timed part, the median over SMs, of the second of two launches."""
-        blocks = blocks or self.sms
+    def cycles(
+        self,
+        kernel: str,
+        warps: int,
+        arguments: Sequence[Any],
+        *,
+        blocks: int | None = None,
+        threads: int | None = None,
+    ) -> float:
+        """Clocks of the timed part, the median over SMs, of the second of two launches; `threads` of a block where it
+        has no whole warps."""
+        blocks, threads = blocks or self.sms, threads or 32 * warps
         function = self.driver.function(self.module, kernel)
         for _ in range(2):
-            self.driver.launch(function, blocks, 32 * warps, [Pointer(self.clocks), Pointer(self.out), *arguments])
+            self.driver.launch(function, blocks, threads, [Pointer(self.clocks), Pointer(self.out), *arguments])
             self.driver.synchronize()
         return float(np.median(self.driver.read(self.clocks, blocks, np.int64)))
 
@@ -149,7 +160,11 @@ def measure(bench: Bench, tell: Tell) -> dict[str, float]:
     found["constant_clocks"] = _round(spread / 32, 2)
     found["shared_latency"] = _round(bench.cycles("chase_shared", 1, [Int(1024)], blocks=1) / 1024, 2)
     found["shared_wavefronts"] = _round(32 / bench.stores("shared_store32", 32), 2)
-    found["shared_atomic_latency"] = _round(bench.cycles("latency_atomic_shared", 1, [Int(512)], blocks=1) / 512, 2)
+    steps = 512
+    alone = {name: bench.cycles(f"latency_{name}", 1, [Int(steps)], blocks=1, threads=1) / steps
+             for name in ("atomic", "atomic_shared")}  # fmt: skip
+    found["shared_atomic_latency"] = _round(alone["atomic_shared"], 2)
+    found["atomic_latency"] = _round(alone["atomic"])
     tell("caches and DRAM: latencies")
     l2 = bench.driver.attribute(_L2)
     found["l1_latency"] = _round(bench.chase("l1", 8192) - _ADDRESS)
@@ -158,7 +173,6 @@ def measure(bench: Bench, tell: Tell) -> dict[str, float]:
         one = bench.chase("l2", size, stride=stride)
         found[f"{place}_latency"] = _round(one - _ADDRESS)
         found[f"{place}_spread"] = _round(max(1.0, bench.chase("l2", size, stride=stride, lanes=32) - one), 2)
-    found["atomic_latency"] = _round(bench.cycles("latency_atomic", 1, [Int(512)], blocks=1) / 512)
     tell("caches and DRAM: bandwidths")
     found["l1_lines"] = _round(32 / bench.loads("l1_load32", 33), 2)  # lanes in as many lines and banks
     found["l1_bytes"] = _round(512 / bench.loads("l1_load128", 1), 2)
