@@ -132,7 +132,7 @@ def table(folder: Path) -> None:
         wanted = "clean" if case.clean else ", ".join(dict.fromkeys(f"{e.check} {e.severity}" for e in case.expected))
         told = theirs not in ("clean", *_NOTHING)
         total = totals.setdefault(tool, [0, 0, 0, 0])
-        total[0 if not case.clean else 2] += 1
+        total[0 if not case.clean else 2] += theirs != "not run"
         total[1 if not case.clean else 3] += told
         right = "" if theirs in _NOTHING else ("yes" if told == (not case.clean) else "**no**")
         rows.append(f"| `{case.kernel}` | {wanted} | {ours} | {tool} | {theirs} | {right} |")
@@ -151,7 +151,11 @@ should see what is wrong with it, and under `lanewise check`. Made by `benchmark
 {totals}
 
 What is expected is what the program's own comments say; a note does not count as a bug. "right" is whether the tool
-reports a program with a bug, and nothing of a clean one.
+reports a program with a bug, and nothing of a clean one. Programs that wait for ever had 20 seconds. Lanewise agrees
+with all of these comments, which its tests ask for, so the table says more of the tool than of Lanewise. racecheck looks
+at shared memory only, initcheck at global memory only. Where a reader may side with the tool: `early_return` (cards
+since Volta let the other threads go on, and synccheck is silent; Lanewise warns), and `unset_value_is_not_used`
+(initcheck reports each read of memory that was never written, Lanewise only those that decide something).
 
 | program | expected | Lanewise | tool | it says | right |
 | --- | --- | --- | --- | --- | --- |
