@@ -152,9 +152,9 @@ should see what is wrong with it, and under `lanewise check`. Made by `benchmark
 
 What is expected is what the program's own comments say; a note does not count as a bug. "right" is whether the tool
 reports a program with a bug, and nothing of a clean one. Programs that wait for ever had 20 seconds. Lanewise agrees
-with all of these comments, which its tests ask for, so the table says more of the tool than of Lanewise. racecheck looks
-at shared memory only, initcheck at global memory only. Where a reader may side with the tool: `early_return` (cards
-since Volta let the other threads go on, and synccheck is silent; Lanewise warns), and `unset_value_is_not_used`
+with all of these comments, which its tests ask for, so the table says more of the tool than of Lanewise. racecheck
+looks at shared memory only, initcheck at global memory only. Where a reader may side with the tool: `early_return`
+(cards since Volta let the other threads go on, and synccheck is silent; Lanewise warns), and `unset_value_is_not_used`
 (initcheck reports each read of memory that was never written, Lanewise only those that decide something).
 
 | program | expected | Lanewise | tool | it says | right |
