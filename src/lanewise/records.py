@@ -287,7 +287,7 @@ class MemoryTraffic:
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """Speed reached and the device's roofs: 10^9 bytes of DRAM and 10^9 floating-point operations a second;
+    """Speed reached and the device's roofs: 10^9 bytes of DRAM, of the L2, and 10^9 floating-point operations a second;
     `flops_per_byte` None where no byte of DRAM was moved."""
 
     dram_gb_s: float
@@ -296,6 +296,8 @@ class Roof:
     gflops_roof: float
     flops: int
     flops_per_byte: float | None
+    l2_gb_s: float
+    l2_roof_gb_s: float
 
 
 @dataclass(frozen=True, slots=True)

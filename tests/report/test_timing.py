@@ -12,7 +12,7 @@ from lanewise.report.json import from_json, to_json
 from lanewise.report.roofline import roofline_lines
 from lanewise.report.timing import microseconds, timing_facts
 
-ROOF = Roof(2400.0, 4430.0, 300.0, 66908.2, 3_000_000, 0.125)
+ROOF = Roof(2400.0, 4430.0, 300.0, 66908.2, 3_000_000, 0.125, 3000.0, 5700.0)
 MEMORY = MemoryTraffic(0.5, 0.25, 64_000_000, 32_000_000, 24 << 20, 0, 0.25)
 
 
@@ -45,6 +45,12 @@ def test_a_launch_without_a_time_says_nothing() -> None:
     assert timing_facts(fold) == []
 
 
+def test_without_dram_and_arithmetic_the_l2_is_the_roof() -> None:
+    launch = timed(transposes().launches[0], 10.0)
+    (fold,) = fold_launches([replace(launch, roof=Roof(0.0, 4430.0, 0.0, 66908.2, 0, None, 2850.0, 5700.0))])
+    assert timing_facts(fold)[0] == "10.0 us modelled; 27.2 MB of L2 / 10.0 us = 2.85 of 5.7 TB/s (50%)"
+
+
 def test_three_digits() -> None:
     assert [microseconds(t) for t in (0.854, 16.27, 4421.3)] == ["0.85", "16.3", "4,421"]
 
@@ -57,7 +63,7 @@ def test_json_holds_the_model_and_gives_it_back() -> None:
 def test_kernels_stand_under_the_roofs() -> None:
     launch = transposes().launches[0]
     compute = replace(timed(launch, 10.0), symbol="compute", kernel="compute()",
-                      roof=Roof(100.0, 4430.0, 50000.0, 66908.2, 10**9, 500.0))  # fmt: skip
+                      roof=Roof(100.0, 4430.0, 50000.0, 66908.2, 10**9, 500.0, 10.0, 5700.0))  # fmt: skip
     lines = [line.plain for line in roofline_lines(fold_launches([timed(launch, 10.0), compute]), 100)]
     plot = lines[1:11]
     where = {

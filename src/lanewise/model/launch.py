@@ -134,6 +134,8 @@ def _roof(spec: DeviceSpec, asked: Demand, timed: Timing) -> Roof:
         gflops_roof=round(1000 * spec.peak_fp32_tflops, 1),
         flops=asked.flops,
         flops_per_byte=round(asked.flops / moved, 4) if moved else None,
+        l2_gb_s=round((asked.l2_read_bytes + asked.l2_write_bytes) * asked.warps / seconds / 1e9, 2),
+        l2_roof_gb_s=spec.rates.l2_read_gb_s,
     )
 
 

@@ -39,12 +39,15 @@ def _time(fold: Fold) -> str:
 
 
 def _speed(launch: LaunchRecord, roof: Roof) -> list[str]:
-    """The nearer roof, with the division."""
+    """The nearer roof of DRAM and arithmetic, else that of the L2, with the division."""
     assert launch.time_us is not None
     shares = (roof.dram_gb_s / roof.dram_roof_gb_s, roof.gflops / roof.gflops_roof)
     time = f"{microseconds(launch.time_us)} us"
     parts = []
-    if roof.dram_gb_s > 0 and shares[0] >= shares[1]:
+    if not roof.dram_gb_s and not roof.flops and roof.l2_gb_s:
+        moved = text.size(round(roof.l2_gb_s * launch.time_us * 1e3))
+        parts.append(f"{moved} of L2 / {time} = {_of(roof.l2_gb_s, roof.l2_roof_gb_s, 'GB/s')}")
+    elif roof.dram_gb_s > 0 and shares[0] >= shares[1]:
         moved = text.size(round(roof.dram_gb_s * launch.time_us * 1e3))
         parts.append(f"{moved} of DRAM / {time} = {_of(roof.dram_gb_s, roof.dram_roof_gb_s, 'GB/s')}")
     elif roof.flops:
