@@ -49,6 +49,7 @@ typedef struct {
   Cache l2;
   uint64_t dram_written, filled;
   uint32_t slices;
+  int in_part;      // some sector of the L2 may be written in part
   uint64_t *steps;  // of atomics, in each slice
 } Caches;
 
@@ -128,6 +129,7 @@ static unsigned ask_l2(Caches *c, uint64_t key, unsigned sectors, int kind, unsi
   if (kind == STORE) {
     line->dirty |= sectors;
     add_bytes(line, sectors, bytes);
+    if (line->dirty & ~line->valid) c->in_part = 1;
     counts[L2_HITS] += bits(sectors);
     return 0;
   }
@@ -308,7 +310,8 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
   if (slots > blocks) slots = blocks;
   uint32_t *start = calloc(total + 2, 4), *sorted = malloc((size_t)count * 4), *length = calloc(blocks, 4);
   Warp *warps = calloc((size_t)slots * warps_a_block, sizeof(Warp));
-  Cache *l1 = calloc(c->sms, sizeof(Cache));
+  uint32_t used = slots < c->sms ? slots : c->sms;  // SMs with blocks
+  Cache *l1 = calloc(used, sizeof(Cache));
   Asked *asked = calloc(groups * COALESCER, sizeof(Asked));
   if (!start || !sorted || !length || !warps || !l1 || !asked) return 1;
   for (uint32_t n = 0; n < count; n++) {
@@ -319,7 +322,7 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
   for (size_t n = 2; n < total + 2; n++) start[n] += start[n - 1];
   for (uint32_t n = 0; n < count; n++)
     sorted[start[(size_t)(records[n].warp >> 5) * warps_a_block + (records[n].warp & 31) + 1]++] = n;
-  for (uint32_t s = 0; s < c->sms; s++) make(l1 + s, l1_lines >> level);
+  for (uint32_t s = 0; s < used; s++) make(l1 + s, l1_lines >> level);
   // Turns: a ring of lists of warps whose next request is due; a block ends one turn after its last request.
   uint32_t longest = 1;
   for (uint32_t b = 0; b < blocks; b++)
@@ -411,11 +414,12 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
       id = following;
     }
   }
-  for (uint32_t s = 0; s < c->sms; s++) free(l1[s].lines);
+  for (uint32_t s = 0; s < used; s++) free(l1[s].lines);
   free(start), free(sorted), free(length), free(warps), free(l1), free(asked), free(due), free(ends), free(ending);
   free(waiting);
-  for (size_t n = 0; n < (size_t)c->l2.sets * c->l2.ways; n++)
+  for (size_t n = 0; c->in_part && n < (size_t)c->l2.sets * c->l2.ways; n++)
     if (c->l2.lines[n].dirty & ~c->l2.lines[n].valid) write_back(c, c->l2.lines + n);
+  c->in_part = 0;
   below[0] = c->dram_written;
   below[1] = c->filled;
   for (uint32_t s = 0; s < c->slices; s++)
