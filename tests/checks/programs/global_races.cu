@@ -323,3 +323,24 @@ __global__ void transposes_to_another(float* out, const float* in) {
   int x = threadIdx.x % 8, y = threadIdx.x / 8 + 4 * blockIdx.x;
   out[y * 8 + x] = in[x * 8 + y];
 }
+// launch: <<<8, 1>>> int[1] int[1] int[1]
+__global__ void ticket_lock(int* next, volatile int* serving, int* sum) {
+  for (int r = 0; r < 4; r++) {
+    int mine = atomicAdd(next, 1);
+    while (*serving != mine) {
+    }
+    __threadfence();
+    if (mine % 5 == 0) sum[0]++;
+    __threadfence();
+    *serving = mine + 1;
+  }
+}
+// launch: <<<1, 64>>> int[192] 2000
+__global__ void many_warp_syncs(int* a, int n) {
+  for (int k = 0; k < n; k++) {
+    a[threadIdx.x] = k;
+    __syncwarp();
+    a[64 + threadIdx.x] += a[threadIdx.x ^ 1];
+    __syncwarp();
+  }
+}

@@ -373,3 +373,20 @@ __global__ void rows_of_sixteen_lanes(int* out) {  // the others name rows, but 
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(at) : "memory");
   out[threadIdx.x] = a + b;
 }
+// launch: <<<1, 64>>> int[32]
+__global__ void two_named_barriers(int* a) {
+  __shared__ int buffer[32];
+  int t = threadIdx.x % 32, sum = 0;
+  for (int r = 0; r < 5; r++) {
+    if (threadIdx.x < 32) {
+      asm volatile("bar.sync 2, 64;" ::: "memory");
+      buffer[t] = r;
+      asm volatile("bar.arrive 1, 64;" ::: "memory");
+    } else {
+      asm volatile("bar.arrive 2, 64;" ::: "memory");
+      asm volatile("bar.sync 1, 64;" ::: "memory");
+      sum += buffer[t];
+    }
+  }
+  if (threadIdx.x >= 32) a[t] = sum;
+}

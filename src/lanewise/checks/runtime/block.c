@@ -37,6 +37,7 @@ void lw_renew(BlockState *s) {
 static void all_in_step(BlockState *s) {
     if (s->list) lw_end_phase(s);
     s->all = ++s->tick;
+    if (s->tick - s->base > TICKS_OF_A_SEGMENT) lw_renew(s);
     if (s->list) lw_empty_list(s);
 }
 
@@ -61,7 +62,8 @@ void lw_block(Worker w, Block b, uint64_t begins) {
     for (uint32_t v = 0; v < c->warps; v++) {
         WarpState *ws = &s->warp[v];
         ws->full = s->tick;
-        ws->arrived = ws->fenced = 0;
+        ws->arrived = ws->waits = 0;
+        ws->fenced = false;
         ws->partial_mask = 0;
         if (ws->known) memset(ws->known, 0, sizeof(uint32_t[LANES][LANES]));
         memset(ws->fence, 0, sizeof ws->fence);
@@ -93,26 +95,26 @@ void lw_arrive(Warp x, Worker w, uint32_t id, uint32_t threads, uint32_t mask, u
     ws->partial_mask = missing ? mask : 0;
     ws->partial_place = place;
     if (missing) tell(s, FOUND_ABSENT, waiter(s, v, mask, place), NOBODY, mask, missing);
-    ws->arrived = 1;
-    ws->waits = waits != 0;
-    ws->arrived_barrier = (uint8_t)id;
-    ws->arrived_mask = mask;
-    ws->arrived_place = place;
-    ws->arrive_tick = s->tick;
+    uint16_t bit = (uint16_t)(1u << id);
+    ws->arrived |= bit;
+    ws->waits = waits ? ws->waits | bit : ws->waits & (uint16_t)~bit;
+    ws->arrived_mask[id] = mask;
+    ws->arrived_place[id] = place;
+    ws->arrive_tick[id] = s->tick;
 }
 
-static void partly_in_step(BlockState *s, const bool *in) {
+static void partly_in_step(BlockState *s, const bool *in, uint32_t id) {
     uint32_t warps = s->check->warps, joined[MOST_WARPS] = {0};
     if (!s->known) s->known = calloc(MOST_WARPS, sizeof *s->known);
     for (uint32_t p = 0; p < warps; p++) {
         if (!in[p]) continue;
         for (uint32_t u = 0; u < warps; u++)
             if (s->known[p][u] > joined[u]) joined[u] = s->known[p][u];
-        uint32_t until = s->warp[p].waits ? s->tick : s->warp[p].arrive_tick;
+        uint32_t until = s->warp[p].waits >> id & 1 ? s->tick : s->warp[p].arrive_tick[id];
         if (until > joined[p]) joined[p] = until;
     }
     for (uint32_t p = 0; p < warps; p++)
-        if (in[p] && s->warp[p].waits) memcpy(s->known[p], joined, sizeof joined);
+        if (in[p] && s->warp[p].waits >> id & 1) memcpy(s->known[p], joined, sizeof joined);
 }
 
 /* Threads of the block that came to a barrier of all threads at another line, or had returned. */
@@ -130,41 +132,39 @@ static void compare_places(BlockState *s, Block b, const bool *in, uint32_t barr
             continue;
         }
         const WarpState *fs = &s->warp[first];
-        if (barrier == 0 && place_line(s->check, fs->arrived_place) != place_line(s->check, ws->arrived_place))
-            tell(s, FOUND_PLACES, waiter(s, v, ws->arrived_mask, ws->arrived_place),
-                 waiter(s, first, fs->arrived_mask, fs->arrived_place), ws->arrived_mask, fs->arrived_mask);
+        if (barrier == 0 && place_line(s->check, fs->arrived_place[barrier]) != place_line(s->check, ws->arrived_place[barrier]))
+            tell(s, FOUND_PLACES, waiter(s, v, ws->arrived_mask[barrier], ws->arrived_place[barrier]),
+                 waiter(s, first, fs->arrived_mask[barrier], fs->arrived_place[barrier]), ws->arrived_mask[barrier], fs->arrived_mask[barrier]);
     }
     if (gone_warp == ~0u || first == ~0u) return;
     Side gone = {~0u, ~0u, s->block, gone_warp, (uint32_t)__builtin_ctz(gone_lanes), DID_WAIT};
     const WarpState *fs = &s->warp[first];
-    tell(s, FOUND_EXITED, waiter(s, first, fs->arrived_mask, fs->arrived_place), gone, gone_lanes, gone_lanes);
+    tell(s, FOUND_EXITED, waiter(s, first, fs->arrived_mask[barrier], fs->arrived_place[barrier]), gone, gone_lanes, gone_lanes);
 }
 
 void lw_release(Worker w, Block b, uint64_t id) {
     (void)w;
     BlockState *s = FIELD(BlockState *, b, BLOCK_NOTES);
-    uint32_t warps = s->check->warps, waiting = 0, whole = 0;
+    uint32_t warps = s->check->warps, whole = 0;
     bool in[MOST_WARPS] = {false}, all_threads = FIELD(uint32_t, b, BLOCK_BARRIERS + id * BLOCK_BARRIER_SIZE + 4) == 0;
     for (uint32_t v = 0; v < warps; v++) {
         WarpState *ws = &s->warp[v];
-        in[v] = ws->arrived && ws->arrived_barrier == id;
-        if (!in[v]) continue;
-        waiting += ws->waits;
-        whole += ws->waits && !ws->partial_mask;
+        in[v] = ws->arrived >> id & 1;
+        whole += in[v] && ws->waits >> id & 1 && !ws->partial_mask;
     }
     if (all_threads) compare_places(s, b, in, (uint32_t)id);
     if (whole == warps) {
         all_in_step(s);
     } else {
         lw_next_tick(s);
-        partly_in_step(s, in);
+        partly_in_step(s, in, (uint32_t)id);
     }
     for (uint32_t v = 0; v < warps; v++) {
         if (!in[v]) continue;
-        s->warp[v].arrived = 0;
-        if (s->warp[v].waits && !s->warp[v].partial_mask) s->warp[v].full = s->tick;
+        WarpState *ws = &s->warp[v];
+        ws->arrived &= (uint16_t)~(1u << id);
+        if (ws->waits >> id & 1 && !ws->partial_mask) ws->full = s->tick;
     }
-    if (s->tick - s->base > TICKS_OF_A_SEGMENT) lw_renew(s);
 }
 
 static void lanes_in_step(BlockState *s, WarpState *ws, uint32_t lanes) {

@@ -16,6 +16,7 @@
 
 #define FIELD(type, base, offset) (*(type *)((char *)(base) + (offset)))
 enum { PIECE_BYTES = 1 << 16 }; /* of global memory, whose bits are kept together */
+enum { BARRIERS_OF_A_BLOCK = 16 };
 enum { LANES = 32, ROW_BITS = 22, MOST_WARPS = 32, MOST_LINES = 1 << 13 };
 
 /* --- what Python tells of a kernel; numpy.dtype in library.py */
@@ -111,9 +112,9 @@ typedef struct {
     uint32_t fence[LANES];      /* tick of the lane's last fence, 0: none */
     uint8_t fence_scope[LANES];
     uint32_t *ran;              /* lanes that ran each line last */
-    /* the barrier that the warp has come to */
-    uint32_t arrived_place, arrived_mask, arrive_tick;
-    uint8_t arrived_barrier, arrived, waits;
+    /* barriers that the warp has come to and that are not complete: one that it waits at, others it went on from */
+    uint16_t arrived, waits; /* by number */
+    uint32_t arrived_place[BARRIERS_OF_A_BLOCK], arrived_mask[BARRIERS_OF_A_BLOCK], arrive_tick[BARRIERS_OF_A_BLOCK];
     uint32_t partial_place, partial_mask; /* lanes that came to a barrier without the others */
 } WarpState;
 
@@ -166,9 +167,11 @@ static inline uint32_t place_line(const Check *c, uint32_t place) { return c->pl
 
 /* A synchronising event: what follows is of the next tick. */
 void lw_listed_tick(BlockState *s);
+void lw_renew(BlockState *s);
 static inline uint32_t lw_next_tick(BlockState *s) {
     if (s->list) lw_listed_tick(s);
-    return ++s->tick;
+    if (++s->tick - s->base > TICKS_OF_A_SEGMENT) lw_renew(s);
+    return s->tick;
 }
 
 /* found.c */
@@ -179,7 +182,6 @@ void lw_block(Worker w, Block b, uint64_t begins);
 void lw_arrive(Warp x, Worker w, uint32_t id, uint32_t threads, uint32_t mask, uint32_t waits, uint32_t place);
 void lw_release(Worker w, Block b, uint64_t id);
 void lw_warp_sync(Warp x, Worker w, uint32_t place, uint32_t active, uint32_t orders, const uint32_t *members);
-void lw_renew(BlockState *s);
 /* order.c */
 bool lw_in_step(const BlockState *s, uint32_t v, uint32_t m, uint32_t u, uint32_t l, uint32_t tick);
 enum { NOT_ORDERED, ORDERED_WEAKLY, ORDERED };

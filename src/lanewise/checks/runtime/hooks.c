@@ -111,7 +111,10 @@ API uint32_t lw_check_spoiled(const Check *c) { return c->spoiled; }
 
 API Check *lw_check_new(uint64_t arena, uint64_t size) {
     Check *c = calloc(1, sizeof *c);
-    pthread_mutex_init(&c->lock, NULL);
+    pthread_mutexattr_t recursive; /* a strong access may begin a segment */
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&c->lock, &recursive);
     c->arena = arena;
     c->arena_size = size;
     c->pieces = calloc(size / PIECE_BYTES + 1, sizeof *c->pieces);

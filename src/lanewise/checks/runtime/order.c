@@ -64,7 +64,8 @@ static bool valid(const BlockState *s, const Acquired *q, uint32_t v, uint32_t m
     return (q->warp == v && q->lane == m) || lw_in_step(s, v, m, q->warp, q->lane, q->tick);
 }
 
-static void publish(BlockState *s, uint32_t v, uint32_t lane, SyncObject *o, uint32_t tick, uint8_t scope) {
+/* `adds`: what is published there already can be read still, and need not be passed on. */
+static void publish(BlockState *s, uint32_t v, uint32_t lane, SyncObject *o, uint32_t tick, uint8_t scope, bool adds) {
     if (o->count == o->room) grow(o);
     WarpState *ws = &s->warp[v];
     Published *p = &o->published[o->count];
@@ -75,7 +76,7 @@ static void publish(BlockState *s, uint32_t v, uint32_t lane, SyncObject *o, uin
         memcpy(p->row, s->known[v], sizeof *s->known);
     }
     for (uint32_t i = 0; i < s->acquired_count; i++) {
-        if (s->acquired[i].object == o || !valid(s, &s->acquired[i], v, lane)) continue;
+        if ((adds && s->acquired[i].object == o) || !valid(s, &s->acquired[i], v, lane)) continue;
         if (!p->acquired) p->acquired = malloc(s->acquired_count * sizeof *p->acquired);
         p->acquired[p->acquired_count++] = s->acquired[i];
     }
@@ -116,7 +117,7 @@ void lw_strong(BlockState *s, uint32_t v, uint32_t lane, const Site *site, uint6
             bool own = site->flags & IS_RELEASE;
             uint8_t scope = own ? site->scope : ws->fence_scope[lane];
             if (site->scope < scope) scope = site->scope;
-            publish(s, v, lane, o, own ? lw_next_tick(s) : ws->fence[lane], scope);
+            publish(s, v, lane, o, own ? lw_next_tick(s) : ws->fence[lane], scope, reads);
             __atomic_store_n(&c->strong, 1, __ATOMIC_RELAXED);
         }
     }
@@ -144,7 +145,7 @@ void lw_meet(Warp x, Worker w, uint32_t mask, const uint64_t *hosts, uint32_t ar
         }
         for (uint32_t i = 0; i < LANES && together; i++) together = !(mask >> i & 1) || hosts[i] == hosts[lane];
         if (together) s->warp[v].full = s->tick; /* for the one entry that stands for all lanes */
-        publish(s, v, lane, o, s->tick, 4);
+        publish(s, v, lane, o, s->tick, 4, true);
         s->warp[v].full = full;
         if (together) break;
     }

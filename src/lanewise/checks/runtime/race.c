@@ -33,7 +33,8 @@ void lw_conflict(const Access *a, const Earlier *e) {
     uint32_t how = AS_ERROR, by_order = s->check->strong;
     if (a->site->scope && e->flags & STRONG) {
         bool reaches = e->same_block || (a->site->scope > 1 && !(wrote && e->flags & OF_BLOCK));
-        bool by_volatile = e->same_block && e->warp == a->warp && a->site->flags & IS_VOLATILE;
+        /* warp-synchronous code: volatile keeps the compiler from moving it, but orders nothing */
+        bool by_volatile = a->memory && a->site->flags & IS_VOLATILE && in_lockstep(a, e);
         if (reaches && !by_volatile) return;
     }
     bool together = of_this_instruction(a, e);
