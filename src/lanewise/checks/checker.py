@@ -64,10 +64,12 @@ class Checker:
         defined = self._defined() if Check.UNINITIALISED in self.checks else None
         self._watch = watched(start.info, start, self.memory, defined)
         warps = -(-start.block[0] * start.block[1] * start.block[2] // LANES)
-        addresses = (self._tables.sites, self._tables.places, self._tables.distances)
         hooks = self._library.lw_check_begin(
             self._check,
-            *(table.ctypes.data for table in addresses),
+            self._tables.sites.ctypes.data,
+            len(self._tables.sites),
+            self._tables.places.ctypes.data,
+            self._tables.distances.ctypes.data,
             warps,
             Check.RACE in self.checks,
             Check.BOUNDS in self.checks,

@@ -52,7 +52,9 @@ def library() -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(built))
     loaded.lw_check_new.restype = loaded.lw_check_begin.restype = loaded.lw_check_end.restype = ctypes.c_void_p
     loaded.lw_check_new.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
-    loaded.lw_check_begin.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_uint32] * 4
+    loaded.lw_check_begin.argtypes = [
+        ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_uint32] * 4
+    ]  # fmt: skip
     loaded.lw_check_end.argtypes = [ctypes.c_void_p] * 3
     loaded.lw_check_undefined.restype = ctypes.c_uint64
     loaded.lw_check_writers.restype = ctypes.c_void_p

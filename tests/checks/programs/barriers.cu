@@ -158,16 +158,15 @@ __global__ void returned_lanes_are_named(int* a, int n) {
   a[threadIdx.x] = __shfl_sync(0xffffffffu, (int)threadIdx.x, 3);
 }
 // launch: <<<1, 32>>> int[32]
-__global__ void syncwarp_of_others(int* a) {
-  if (threadIdx.x < 8) {
-    a[threadIdx.x] = 1;
-    __syncwarp();  // expect: barrier
-    a[threadIdx.x + 8] = 2;
-  } else if (threadIdx.x >= 16) {
-    a[threadIdx.x] = 3;
+__global__ void syncwarp_in_both_arms(int* a) {
+  __shared__ int s[32];
+  if (threadIdx.x < 16) {
+    s[threadIdx.x] = a[threadIdx.x];
+    __syncwarp();
+  } else {
+    __syncwarp();
+    a[threadIdx.x] = s[threadIdx.x - 16];
   }
-  __syncwarp();
-  if (threadIdx.x == 0) a[31] = 5;
 }
 // launch: <<<1, 32>>> int[32]
 __global__ void match_groups(int* a) {

@@ -344,3 +344,16 @@ __global__ void many_warp_syncs(int* a, int n) {
     __syncwarp();
   }
 }
+// launch: <<<8, 32>>> float[8] float[1] int[1]
+__global__ void last_block_resets_the_counter(float* part, float* out, unsigned* count) {
+  if (threadIdx.x != 0) return;
+  part[blockIdx.x] = blockIdx.x;
+  __threadfence();
+  if (atomicAdd(count, 1) == gridDim.x - 1) {
+    __threadfence();
+    float sum = 0;
+    for (int i = 0; i < gridDim.x; i++) sum += part[i];
+    out[0] = sum;
+    *count = 0;
+  }
+}

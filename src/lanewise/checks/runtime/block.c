@@ -64,6 +64,7 @@ void lw_block(Worker w, Block b, uint64_t begins) {
         ws->full = s->tick;
         ws->arrived = ws->waits = 0;
         ws->fenced = false;
+        ws->syncing = 0;
         ws->partial_mask = 0;
         if (ws->known) memset(ws->known, 0, sizeof(uint32_t[LANES][LANES]));
         memset(ws->fence, 0, sizeof ws->fence);
@@ -194,9 +195,19 @@ void lw_warp_sync(Warp x, Worker w, uint32_t place, uint32_t active, uint32_t or
         if (named & here & ~active) absent |= named & here & ~active, seen = outside ? seen : named;
     }
     if (outside) tell(s, FOUND_MASK, waiter(s, v, outside, place), NOBODY, outside, seen);
-    else if (absent) tell(s, FOUND_MASK, waiter(s, v, absent, place), NOBODY, absent, seen);
+    else if (absent && !orders) tell(s, FOUND_MASK, waiter(s, v, absent, place), NOBODY, absent, seen);
     if (!orders) return;
     lw_next_tick(s);
+    if (one && absent) { /* bar.warp.sync in arms of a branch: it is one where the masks are the same */
+        bool joins = ws->syncing == first && !(ws->synced & active);
+        ws->syncing = first;
+        ws->synced = joins ? ws->synced | active : active;
+        active = ws->synced;
+        if (first & here & ~active) return;
+        ws->syncing = 0;
+        lanes_in_step(s, ws, active & here);
+        return;
+    }
     if (one && (first & active) == here) {
         ws->full = s->tick;
         return;

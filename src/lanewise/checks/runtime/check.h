@@ -67,6 +67,7 @@ typedef int32_t Distances[LANES];
 typedef struct Check {
     void *hooks[HOOKS_SIZE / 8]; /* first: this is the table that kernels call */
     const Site *sites;
+    uint32_t site_count;
     const Distances *distances; /* of the lanes of each site */
     const uint16_t *places; /* lines of places, from PLACE_BASE up */
     uint64_t arena, arena_size;
@@ -115,6 +116,7 @@ typedef struct {
     /* barriers that the warp has come to and that are not complete: one that it waits at, others it went on from */
     uint16_t arrived, waits; /* by number */
     uint32_t arrived_place[BARRIERS_OF_A_BLOCK], arrived_mask[BARRIERS_OF_A_BLOCK], arrive_tick[BARRIERS_OF_A_BLOCK];
+    uint32_t syncing, synced; /* the mask of a bar.warp.sync that lanes came to without the others; those lanes */
     uint32_t partial_place, partial_mask; /* lanes that came to a barrier without the others */
 } WarpState;
 
@@ -185,7 +187,12 @@ void lw_warp_sync(Warp x, Worker w, uint32_t place, uint32_t active, uint32_t or
 /* order.c */
 bool lw_in_step(const BlockState *s, uint32_t v, uint32_t m, uint32_t u, uint32_t l, uint32_t tick);
 enum { NOT_ORDERED, ORDERED_WEAKLY, ORDERED };
-int lw_ordered_by_sync(BlockState *s, uint32_t v, uint32_t m, uint32_t block, uint32_t u, uint32_t l, uint32_t tick);
+int lw_ordered_by_sync(BlockState *s, uint32_t v, uint32_t m, uint32_t block, uint32_t u, uint32_t l, uint32_t tick,
+                       uint64_t key);
+/* What stands for an address that strong accesses meet at. */
+static inline uint64_t lw_key(const BlockState *s, uint64_t address, bool shared) {
+    return shared ? (uint64_t)s->block << 32 | (address & 0xfffffc) | 1 : address & ~3ull;
+}
 void lw_strong(BlockState *s, uint32_t v, uint32_t lane, const Site *site, uint64_t key);
 void lw_fence(Warp x, Worker w, uint32_t active, uint32_t scope);
 void lw_meet(Warp x, Worker w, uint32_t mask, const uint64_t *hosts, uint32_t arrives);

@@ -76,9 +76,7 @@ static void lw_access(Warp x, Worker w, uint32_t number, uint32_t mask, uint32_t
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(rest);
         bool shared = site->space == IN_SHARED || at[lane] - SHARED_WINDOW_BASE < WINDOW_BYTES_EACH;
-        uint64_t key = at[lane] & ~3ull;
-        if (shared) key = (uint64_t)s->block << 32 | (key & 0xffffff) | 1;
-        lw_strong(s, v, lane, site, key);
+        lw_strong(s, v, lane, site, lw_key(s, at[lane], shared));
     }
 }
 
@@ -122,9 +120,10 @@ API Check *lw_check_new(uint64_t arena, uint64_t size) {
 }
 
 /* The next launch: `warps` of a block; what is looked for. Returns the table of functions. */
-API void *lw_check_begin(Check *c, const Site *sites, const uint16_t *places, const Distances *distances,
+API void *lw_check_begin(Check *c, const Site *sites, uint32_t site_count, const uint16_t *places, const Distances *distances,
                          uint32_t warps, uint32_t races, uint32_t bounds, uint32_t initialised) {
     c->sites = sites;
+    c->site_count = site_count;
     c->places = places;
     c->warps = warps;
     c->races = races;

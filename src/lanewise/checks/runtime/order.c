@@ -5,6 +5,7 @@
 
 typedef struct {
     uint32_t block, all, full, tick; /* of the publishing thread, at its fence */
+    uint32_t at;                     /* tick of the strong write itself */
     uint8_t warp, lane, scope;
     uint32_t *row;                   /* what its warp knew of others from barriers of a part of the block */
     Acquired *acquired;              /* what it had read of others itself */
@@ -69,7 +70,7 @@ static void publish(BlockState *s, uint32_t v, uint32_t lane, SyncObject *o, uin
     if (o->count == o->room) grow(o);
     WarpState *ws = &s->warp[v];
     Published *p = &o->published[o->count];
-    *p = (Published){.block = s->block, .all = s->all, .full = ws->full, .tick = tick, .warp = (uint8_t)v,
+    *p = (Published){.block = s->block, .all = s->all, .full = ws->full, .tick = tick, .at = s->tick, .warp = (uint8_t)v,
                      .lane = (uint8_t)lane, .scope = scope};
     if (s->known) {
         p->row = malloc(sizeof *s->known);
@@ -178,7 +179,13 @@ static bool covers(const Published *p, uint32_t u, uint32_t l, uint32_t tick) {
 
 typedef struct {
     uint32_t home, block, u, l, tick, visited;
+    uint64_t key; /* of the object, where the earlier access is itself a strong write of one; else 0 */
 } Wanted;
+
+/* Who has read what a strong write left comes after that write itself. */
+static bool is_it(const SyncObject *o, const Published *p, const Wanted *wanted) {
+    return wanted->key && o->key == wanted->key && wanted->u == p->warp && wanted->l == p->lane && wanted->tick <= p->at;
+}
 
 static bool found_at(const Acquired *q, Wanted *wanted) {
     SyncObject *o = (SyncObject *)q->object;
@@ -186,7 +193,8 @@ static bool found_at(const Acquired *q, Wanted *wanted) {
     if (o->heads_room) {
         for (uint32_t at = *head_of(o, wanted->block); at; at = o->published[at - 1].next)
             if (at - 1 >= q->start && at - 1 < q->end && o->published[at - 1].scope >= least &&
-                covers(&o->published[at - 1], wanted->u, wanted->l, wanted->tick))
+                (covers(&o->published[at - 1], wanted->u, wanted->l, wanted->tick) ||
+                 is_it(o, &o->published[at - 1], wanted)))
                 return true;
     }
     for (uint32_t i = q->start; i < q->end; i++) {
@@ -199,13 +207,14 @@ static bool found_at(const Acquired *q, Wanted *wanted) {
 }
 
 /* Whether strong accesses order what thread (u, l) of a block did at `tick` before what (v, m) does now. */
-int lw_ordered_by_sync(BlockState *s, uint32_t v, uint32_t m, uint32_t block, uint32_t u, uint32_t l, uint32_t tick) {
+int lw_ordered_by_sync(BlockState *s, uint32_t v, uint32_t m, uint32_t block, uint32_t u, uint32_t l, uint32_t tick,
+                       uint64_t key) {
     int result = NOT_ORDERED;
     pthread_mutex_lock(&s->check->lock);
     for (uint32_t i = 0; i < s->acquired_count && result != ORDERED; i++) {
         const Acquired *q = &s->acquired[i];
         if (!valid(s, q, v, m)) continue;
-        Wanted wanted = {s->block, block, u, l, tick, 0};
+        Wanted wanted = {s->block, block, u, l, tick, 0, key};
         if (found_at(q, &wanted)) result = q->fenced ? ORDERED : ORDERED_WEAKLY;
     }
     pthread_mutex_unlock(&s->check->lock);

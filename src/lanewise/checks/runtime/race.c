@@ -27,6 +27,12 @@ static bool in_lockstep(const Access *a, const Earlier *e) {
     return ran && ran[e->line] >> a->lane & 1;
 }
 
+static bool has_atomic(const Check *c, uint32_t line) {
+    for (uint32_t i = 0; i < c->site_count; i++)
+        if (c->sites[i].line == line && c->sites[i].kind == IS_ATOMIC) return true;
+    return false;
+}
+
 void lw_conflict(const Access *a, const Earlier *e) {
     BlockState *s = a->s;
     bool writes = a->site->kind != IS_LOAD, wrote = !(e->flags & READ);
@@ -34,7 +40,8 @@ void lw_conflict(const Access *a, const Earlier *e) {
     if (a->site->scope && e->flags & STRONG) {
         bool reaches = e->same_block || (a->site->scope > 1 && !(wrote && e->flags & OF_BLOCK));
         /* warp-synchronous code: volatile keeps the compiler from moving it, but orders nothing */
-        bool by_volatile = a->memory && a->site->flags & IS_VOLATILE && in_lockstep(a, e);
+        bool by_volatile = a->memory && a->site->flags & IS_VOLATILE && in_lockstep(a, e) &&
+                           !has_atomic(s->check, e->line);
         if (reaches && !by_volatile) return;
     }
     bool together = of_this_instruction(a, e);
@@ -43,7 +50,8 @@ void lw_conflict(const Access *a, const Earlier *e) {
         if (e->other_warp ? e->tick < s->all : e->same_block && lw_in_step(s, a->warp, a->lane, e->warp, lane, e->tick))
             return;
         if (by_order) {
-            int ordered = lw_ordered_by_sync(s, a->warp, a->lane, e->block, e->warp, e->lane, e->tick);
+            uint64_t key = wrote && e->flags & STRONG ? lw_key(s, a->address, a->memory) : 0;
+            int ordered = lw_ordered_by_sync(s, a->warp, a->lane, e->block, e->warp, e->lane, e->tick, key);
             if (ordered == ORDERED) return;
             if (ordered == ORDERED_WEAKLY) how = AS_NO_ACQUIRE;
         }
