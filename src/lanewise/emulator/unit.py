@@ -403,8 +403,12 @@ _UNSEEN = frozenset(
 
 def _writes_unseen(function: Function) -> bool:
     """Whether some instruction writes memory and tells no instrument which bytes are then defined."""
-    specs = (lookup(s) for s in function.body if isinstance(s, Instruction))
-    return any(spec is not None and spec.lowering in _UNSEEN for spec in specs)
+    for s in function.body:
+        if isinstance(s, Instruction):
+            spec = lookup(s)
+            if s.opcode == "mapa" or s.has("shared::cluster") or (spec is not None and spec.lowering in _UNSEEN):
+                return True
+    return False
 
 
 def callees(program: Program, function: Function) -> list[Function]:

@@ -8,6 +8,7 @@ from lanewise.emulator import quantity as q
 from lanewise.emulator.ir import Elementwise, Value
 from lanewise.emulator.kinds import UNIFORM, VARYING, Tag
 from lanewise.emulator.layout import RANK_SHIFT, Block, Warp
+from lanewise.emulator.lowering import events
 from lanewise.emulator.quantity import Quantity
 from lanewise.ptx.syntax import Instruction, Operand
 
@@ -20,9 +21,17 @@ def barrier(t: FunctionTranslator, ins: Instruction) -> None:
     mask = t.mask(ins)
     if ins.has("arrive"):
         t.out.line("fence seq_cst")
+        events.meet(t, _cluster(t), mask, arrives=True)
         t.out.line(f"call void @lw_cluster_arrive(ptr %x, ptr %w, i32 {mask}, i32 {t.fault_site()})")
         return
     t.call_out("lw_cluster_wait", f", i32 {mask}, i32 {t.fault_site()}")
+    events.meet(t, _cluster(t), mask, arrives=False)
+
+
+def _cluster(t: FunctionTranslator) -> str:
+    """What stands for the barrier of the cluster, for each lane (<32 x i64>)."""
+    first = t.load_field(Block.CLUSTER, "ptr", t.load_field(Warp.BLOCK, "ptr"))
+    return q.splat(t.out, "i64", t.out.let(f"ptrtoint ptr {first} to i64"))
 
 
 def mapa(t: FunctionTranslator, ins: Instruction) -> None:
