@@ -85,3 +85,8 @@ def ends_program() -> Path:
 @pytest.fixture(scope="session")
 def linked_program() -> Path:
     return _build("linked_main.cu", "linked_part.cu", flags=("-rdc=true",))
+
+
+@pytest.fixture(scope="session")
+def child_kernels_program() -> Path:
+    return _build("child_kernels.cu", flags=("-rdc=true",))

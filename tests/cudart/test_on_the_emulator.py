@@ -11,6 +11,7 @@ from lanewise.cudart.host import run_program
 from lanewise.device import EmulatedDevice
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.hardware import device as devices
+from lanewise.toolchain import executable
 
 
 def _run(program: Path, *arguments: str, arch: str | None = None) -> tuple[int, str, str, EmulatedDevice]:
@@ -62,3 +63,15 @@ def test_separate_compilation(linked_program: Path) -> None:
     code, output, _, device = _run(linked_program)
     assert (code, output) == (0, "")
     assert [record.symbol for record in device.records] == ["first_module", "second_module"]
+
+
+def test_kernels_that_launch_kernels_are_named_and_others_run(child_kernels_program: Path) -> None:
+    info = executable.inspect(child_kernels_program)
+    assert executable.refusal(info, arch=devices.load("h200").arch) is None  # the device runtime's PTX is no part of it
+    code, output, _, device = _run(child_kernels_program)
+    assert (code, output) == (0, "cudaSuccess\ncudaErrorNotSupported\n")
+    (record,) = device.records
+    assert record.symbol.startswith("_Z5plain")
+    assert record.resources is not None  # linked with the device runtime, as nvcc does
+    found = {(item.source.outermost.line, item.reason) for item in device.unsupported if item.source is not None}
+    assert found == {(6, "kernels that launch kernels (dynamic parallelism) are not run")}

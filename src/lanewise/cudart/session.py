@@ -477,7 +477,7 @@ def read_images(containers: Sequence[bytes], linked: bool, arch: Arch) -> tuple[
     for found in entries:
         ptx = fatbin.choose_ptx(found, arch)
         if ptx is None:
-            if not found:
+            if not found or fatbin.is_device_runtime(found):
                 continue
             raise fatbin.no_ptx(found, arch)
         images.append(ModuleImage(ptx.name, ptx.text, ptx.options))

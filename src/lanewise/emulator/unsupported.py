@@ -130,6 +130,8 @@ def _call_reason(program: Program, module: int, function: Function, ins: Instruc
             return "arguments of calls in registers are not run; nvcc passes them in .param variables"
     if not isinstance(target, Symbol) or target.name in BUILTIN_FUNCTIONS:
         return None
+    if target.name.startswith("__cudaCDP2"):  # what nvcc makes of <<<>>> in device code: calls of libcudadevrt
+        return "kernels that launch kernels (dynamic parallelism) are not run"
     found = program.find_function(target.name, module)
     if found is None:
         return f"function {target.name!r} is not defined in any module"

@@ -293,6 +293,8 @@ def _wrong_code(info: ExecutableInfo, arch: architectures.Arch) -> LanewiseError
     for container in {image.container for image in info.images}:
         images = [image for image in info.images if image.container == container]
         # Containers with machine code alone are those that the linker of device code adds.
-        if any(image.kind is Kind.PTX for image in images) and fatbin.choose_ptx(images, arch) is None:
+        if not any(image.kind is Kind.PTX for image in images) or fatbin.choose_ptx(images, arch) is not None:
+            continue
+        if not fatbin.is_device_runtime(images):
             return fatbin.no_ptx(images, arch)
     return None

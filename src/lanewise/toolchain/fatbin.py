@@ -31,6 +31,7 @@ _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")  # 64 bytes
 _LZ4, _ZSTD, _ARCH_SPECIFIC, _FAMILY_SPECIFIC = 0x2000, 0x8000, 0x100000, 0x200000
 _NOT_ZERO = re.compile(rb"[^\0]")
 _LARGEST = 1 << 30  # bytes one entry may unpack to
+_DEVICE_RUNTIME = "cuda_device_runtime"  # in the names of all that is in it
 
 
 class BadFatbin(ValueError):
@@ -152,6 +153,12 @@ def choose_machine_code(images: Sequence[FatbinEntry], arch: Arch) -> FatbinEntr
 
 def _same_major(made_for: Arch, arch: Arch) -> bool:
     return made_for.number // 10 == arch.number // 10 and made_for.number <= arch.number
+
+
+def is_device_runtime(images: Sequence[FatbinEntry]) -> bool:
+    """Whether the images of one container are NVIDIA's device runtime (libcudadevrt): code for kernels that launch
+    kernels, which nvcc links to programs of relocatable code. Its PTX is for the newest architecture alone."""
+    return any(image.kind is Kind.PTX and not image.name and _DEVICE_RUNTIME in image.text for image in images)
 
 
 def no_ptx(images: Sequence[FatbinEntry], arch: Arch) -> LanewiseError:

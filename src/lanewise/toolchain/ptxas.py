@@ -13,6 +13,7 @@ from lanewise.records import KernelResources
 from lanewise.toolchain import arch as architectures
 from lanewise.toolchain import cache, cubin, process, wheels
 
+DEVICE_RUNTIME_PREFIX = "__cudaCDP2"  # of the functions in libcudadevrt that launch kernels from kernels
 _TARGET = re.compile(r"^\s*\.target\s+((?:sm|compute)_\w+)([^\n]*)", re.MULTILINE)
 _SPILLS = re.compile(r"Function properties for (\S+)\n\s*\d+ bytes stack frame, (\d+) bytes spill stores, (\d+) bytes")
 _ERROR_LINE = re.compile(r"line (\d+)[^;]*;\s*(?:error|fatal)\s*:\s*(.*)")
@@ -62,6 +63,8 @@ def link(ptx_modules: Sequence[str], *, arch: str, options: Sequence[Sequence[st
                 path = Path(scratch, f"{index}.cubin")
                 path.write_bytes(item.cubin)
                 inputs.append(str(path))
+            if any(DEVICE_RUNTIME_PREFIX in ptx for ptx in ptx_modules):
+                inputs.append(str(wheels.locate("libcudadevrt")))
             output = Path(scratch, "linked.cubin")
             command = [str(wheels.locate("nvlink")), f"-arch={target.real}", *inputs, "-o", str(output)]
             done = process.run(command)
