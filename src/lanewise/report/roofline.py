@@ -40,9 +40,10 @@ def roofline_lines(folds: Iterable[Fold], width: int) -> list[Text]:
     lines = [Text("Roofline", style="bold"), *_scaled(grid, roof)]
     ticks = " " * _LEFT
     for decade in range(low, high + 1):
-        column = round((decade - low) / (high - low) * (columns - 1))
-        ticks = ticks.ljust(_LEFT + column)[: _LEFT + column] + f"{10.0**decade:g}"
-    lines.append(Text(ticks[:width]))
+        label = f"{10.0**decade:g}"
+        column = _LEFT + min(round((decade - low) / (high - low) * (columns - 1)), columns - len(label))
+        ticks = ticks.ljust(column)[:column] + label
+    lines.append(Text(ticks))
     lines.append(Text(" " * _LEFT + "floating-point operations a byte of DRAM", style="dim"))
     return lines + [Text(line) for entry in letters for line in text.wrap(entry, width, first="  ", rest="     ")]
 
