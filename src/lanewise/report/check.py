@@ -34,7 +34,7 @@ def check_lines(result: RunResult, width: int) -> list[Text]:
         for sentence in summary_sentences(result.check, findings):
             lines += [Text(line) for line in text.wrap(sentence, width, rest="  ")]
     for note in result.notes:
-        lines += [Text(line) for line in text.wrap(f"note: {note}", width, rest="  ")]
+        lines += [Text(line) for line in text.note_lines(note, width)]
     return lines
 
 

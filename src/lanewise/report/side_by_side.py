@@ -58,4 +58,4 @@ def _runs(results: Sequence[RunResult], shared: Sequence[Sequence[str]], width: 
             said = f"{names}: a run of its own"
         lines += text.wrap(f"note: {said}.", width, rest="  ")
     return lines + [line for note in dict.fromkeys(n for r in results for n in r.notes)
-                    for line in text.wrap(f"note: {note}", width, rest="  ")]  # fmt: skip
+                    for line in text.note_lines(note, width)]  # fmt: skip

@@ -153,8 +153,8 @@ def _ending(result: RunResult, folds: Sequence[Fold], width: int) -> list[Text]:
     summary = [f"{done}; {_exit(result.exit_code)}." if result.has_host else f"{done}."]
     if result.check is not None:
         summary += summary_sentences(result.check, all_findings(result))
-    sentences = [*summary, *(f"note: {note}" for note in result.notes)]
-    return [Text(line) for sentence in sentences for line in text.wrap(sentence, width, rest="  ")]
+    lines = [line for sentence in summary for line in text.wrap(sentence, width, rest="  ")]
+    return [Text(line) for line in (*lines, *(line for note in result.notes for line in text.note_lines(note, width)))]
 
 
 def _exit(code: int | None) -> str:

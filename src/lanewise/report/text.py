@@ -92,6 +92,16 @@ def shorten(name: str, width: int) -> str:
     return name if len(name) <= width else name[: max(width - 3, 1)] + "..."
 
 
+def note_lines(note: str, width: int) -> list[str]:
+    """A note below a report. One of several lines, as compilers write them, keeps its lines."""
+    return [
+        line
+        for index, part in enumerate(note.splitlines())
+        if part.strip()
+        for line in wrap(part, width, first="  " if index else "note: ", rest="  ")
+    ]
+
+
 def wrap(text: str, width: int, *, first: str = "", rest: str | None = None) -> list[str]:
     """A paragraph as lines of `width` columns; `first` starts the first line, `rest` (default: blanks) the others."""
     indent = " " * len(first) if rest is None else rest
