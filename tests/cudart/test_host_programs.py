@@ -38,6 +38,9 @@ def test_graphs(run: Runner, graphs_program: Path) -> None:
     done = run(graphs_program)
     assert (done.output, done.complaint, done.result.exit_code) == ("all passed\n", "", 0)
     assert done.memory.allocations() == ()
+    messages = [finding.message for finding in done.result.findings]
+    assert any("the graph has a cycle" in message for message in messages)
+    assert any("edge 0 would make a node come after itself, a cycle" in message for message in messages)
 
 
 def test_refused_launches_say_why(run: Runner, control_program: Path) -> None:

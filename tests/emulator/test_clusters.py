@@ -324,6 +324,8 @@ def test_faults(kernels: lanewise.Module, what: int, check: str, message: str) -
     finding = raised.value.finding
     assert finding.check == check
     assert message in finding.message
+    if what == 2:
+        assert "(PTX ISA 9.7.9.23)" in (finding.next_step or "")
     if what == 3:
         assert "shared::cluster" in (finding.next_step or "")
     if what == 7:

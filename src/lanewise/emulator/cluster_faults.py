@@ -20,7 +20,11 @@ _ADDRESS = {
         "{} in the shared memory of a block that has ended",
         "let the blocks of a cluster wait for each other (cluster.sync()) after the last such access",
     ),
-    Fault.CLUSTER_BOUNDS: ("out-of-bounds {} in the shared memory of a block of the cluster", None),
+    Fault.CLUSTER_BOUNDS: (
+        "out-of-bounds {} in the shared memory of a block of the cluster",
+        "check the index against the size of the array: an address of mapa is that of a byte of the other block "
+        "(PTX ISA 9.7.9.23)",
+    ),
     Fault.CLUSTER_MISALIGNED: (
         "misaligned {} in the shared memory of a block of the cluster",
         "an address must be a multiple of the bytes that are accessed",

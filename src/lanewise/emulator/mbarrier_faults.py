@@ -6,7 +6,13 @@ from lanewise.emulator.launch import PhaseWait
 from lanewise.emulator.layout import MbarrierFault
 from lanewise.emulator.mbarriers import MAX_COUNT, unpack
 
-_INIT = "make it with mbarrier.init (or init() of a cuda::barrier), and let all threads pass a barrier after that"
+_INIT = (
+    "make it with mbarrier.init (or init() of a cuda::barrier), and let all threads pass a barrier after that "
+    "(PTX ISA 9.7.13.15.9)"
+)
+_EXPECT = (
+    "expect as many bytes as the copies move: expect_tx and the sizes of the copies must agree (PTX ISA 9.7.13.15.7)"
+)
 
 # By kind: what is wrong, what to do. "{}" is where the object lies.
 _WORDS = {
@@ -25,7 +31,8 @@ _WORDS = {
     ),
     MbarrierFault.ARRIVALS: (
         "more arrivals at the mbarrier at {} than its phase still lacks",
-        "the count given to init() is that of all arrivals of a phase; wait for a phase before arriving for the next",
+        "the count given to init() is that of all arrivals of a phase; wait for a phase before arriving for the next "
+        "(PTX ISA 9.7.13.15.8)",
     ),
     MbarrierFault.BYTES: (
         "the bytes that the mbarrier at {} expects are out of range",
@@ -52,16 +59,17 @@ def missing(word: int) -> tuple[str, str]:
     if pending == 0 and bytes_ > 0:
         return (
             f"{bytes_:,} of the bytes that it expects never come",
-            "expect as many bytes as the copies move: expect_tx and the sizes of the copies must agree",
+            _EXPECT,
         )
     if pending == 0:
         return (
             f"{-bytes_:,} bytes more have come than it was told to expect",
-            "expect as many bytes as the copies move: expect_tx and the sizes of the copies must agree",
+            _EXPECT,
         )
     return (
         f"{pending:,} of its {each:,} arrivals never come",
-        "let as many threads arrive in each phase as init() was told, and wait for the parity of the phase at hand",
+        "let as many threads arrive in each phase as init() was told, and wait for the parity of the phase at hand "
+        "(PTX ISA 9.7.13.15.7)",
     )
 
 

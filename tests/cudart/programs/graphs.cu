@@ -195,8 +195,9 @@ static void edges() {
   count = 8;
   OK(cudaGraphNodeGetDependencies(n[3], from, nullptr, &count));
   CHECK(count == 1 && from[0] == n[1]);
-  OK(cudaGraphAddDependencies(graph, &n[3], &n[1], nullptr, 1));  // a circle
+  OK(cudaGraphAddDependencies(graph, &n[3], &n[1], nullptr, 1));  // a cycle
   CHECK(cudaGraphInstantiate(&exec, graph, 0) != cudaSuccess);
+  CHECK(cudaGraphAddDependencies(graph, &n[1], &n[1], nullptr, 1) == cudaErrorInvalidValue);
   cudaGetLastError();
   OK(cudaGraphDestroy(graph));
   OK(cudaGraphDestroy(clone));

@@ -27,6 +27,11 @@ char *lw_array_run(const Array *a, size_t x, size_t y, size_t z, size_t *run) {
     return lw_alias(place(a, x, y, z));
 }
 
+static bool plain(enum cudaChannelFormatKind kind) {
+    return kind <= cudaChannelFormatKindFloat ||
+           (kind >= cudaChannelFormatKindUnsignedNormalized8X1 && kind <= cudaChannelFormatKindSignedNormalized16X4);
+}
+
 const char *lw_format_problem(const struct cudaChannelFormatDesc *f, Format *format) {
     int bits[4] = {f->x, f->y, f->z, f->w};
     memset(format, 0, sizeof *format);
@@ -34,6 +39,7 @@ const char *lw_format_problem(const struct cudaChannelFormatDesc *f, Format *for
     for (int i = format->channels; i < 4; i++)
         if (bits[i]) return "its channels do not come first";
     if (format->channels == 0) return "it has no channels";
+    if (!plain(f->f)) return "compressed, planar and packed formats are not supported by this version";
     if (format->channels == 3) return "it has three channels, and there are arrays of one, two and four";
     for (int i = 1; i < format->channels; i++)
         if (bits[i] != bits[0]) return "its channels differ in size";
@@ -46,8 +52,6 @@ const char *lw_format_problem(const struct cudaChannelFormatDesc *f, Format *for
     } else if (f->f >= cudaChannelFormatKindSignedNormalized8X1 && f->f <= cudaChannelFormatKindSignedNormalized16X4) {
         format->kind = cudaChannelFormatKindSigned;
         format->normalized = true;
-    } else if (f->f > cudaChannelFormatKindFloat) {
-        return "compressed, planar and packed formats are not supported by this version";
     }
     if (format->kind == cudaChannelFormatKindFloat && format->bits == 8) return "floating-point channels have 16 or 32 bits";
     return NULL;

@@ -34,8 +34,8 @@ Node *lw_node_of(cudaGraphNode_t handle);
 Instance *lw_instance_of(cudaGraphExec_t handle);
 Graph *lw_new_graph(void);
 /* Copies the nodes in an order in which each comes after what it depends on, the first added first. NULL where there is
- * no such order (*circle: a node of the circle), or no memory (*circle NULL). */
-Graph *lw_ordered_copy(const Graph *graph, Handle **circle);
+ * no such order (*cycle: a node of the cycle), or no memory (*cycle NULL). */
+Graph *lw_ordered_copy(const Graph *graph, Handle **cycle);
 bool lw_hold_objects(Graph *to, const Graph *from); /* a copy has the references of its origin */
 void lw_let_go_of_objects(Graph *graph);
 

@@ -106,8 +106,11 @@ API cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_
     REQUIRE(ordinary(edges, count), cudaErrorNotSupported); /* programmatic launches overlap, and nothing does here */
     for (size_t i = 0; i < count; i++) {
         Node *node = lw_node_of(to[i]), *first = lw_node_of(from[i]);
-        REQUIRE(node && first && node->handle->data == target && first->handle->data == target && node != first &&
-                edge_of(node, from[i]) < 0, cudaErrorInvalidValue);
+        REQUIRE(node && first && node->handle->data == target && first->handle->data == target, cudaErrorInvalidValue);
+        if (node == first || edge_of(node, from[i]) >= 0)
+            return lw_return(lw_refuse(cudaErrorInvalidValue, CALLER, "edge %zu %s (CUDA Runtime API, Graph Management: "
+                                       "cudaGraphAddDependencies)", i, node == first ? "would make a node come after "
+                                       "itself, a cycle" : "is in the graph already"));
         Handle **more = realloc(node->after, (node->after_count + 1) * sizeof *more);
         REQUIRE(more, cudaErrorMemoryAllocation);
         node->after = more;

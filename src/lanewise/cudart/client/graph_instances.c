@@ -9,11 +9,11 @@ static void delete_instance(Instance *instance) {
     free(instance);
 }
 
-static Instance *new_instance(const Graph *graph, unsigned long long flags, Handle **circle) {
+static Instance *new_instance(const Graph *graph, unsigned long long flags, Handle **cycle) {
     Instance *made = calloc(1, sizeof *made);
     if (!made) return NULL;
     made->flags = flags;
-    made->graph = lw_ordered_copy(graph, circle);
+    made->graph = lw_ordered_copy(graph, cycle);
     if (made->graph) return made;
     free(made);
     return NULL;
@@ -44,11 +44,11 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t handle, unsign
     if (flags & cudaGraphInstantiateFlagDeviceLaunch)
         return lw_refuse(cudaErrorNotSupported, caller,
                          "graphs that kernels launch are not supported: cudaGraphInstantiateFlagDeviceLaunch");
-    Handle *circle;
-    Instance *made = new_instance(graph, flags, &circle);
-    if (!made && circle) {
-        if (wrong) *wrong = (cudaGraphNode_t)circle;
-        return lw_refuse(cudaErrorInvalidValue, caller, "the graph has a circle: some of its %zu nodes come after "
+    Handle *cycle;
+    Instance *made = new_instance(graph, flags, &cycle);
+    if (!made && cycle) {
+        if (wrong) *wrong = (cudaGraphNode_t)cycle;
+        return lw_refuse(cudaErrorInvalidValue, caller, "the graph has a cycle: some of its %zu nodes come after "
                          "themselves (CUDA Runtime API, Graph Management: cudaGraphInstantiate)", graph->count);
     }
     Handle *instance = made ? lw_new_handle(HANDLE_GRAPH_EXEC) : NULL;

@@ -135,9 +135,9 @@ static bool copy_node(Graph *copy, const Node *node) {
     return ready;
 }
 
-Graph *lw_ordered_copy(const Graph *graph, Handle **circle) {
+Graph *lw_ordered_copy(const Graph *graph, Handle **cycle) {
     Graph *copy = lw_new_graph();
-    if (circle) *circle = NULL;
+    if (cycle) *cycle = NULL;
     size_t before;
     do {
         before = copy ? copy->count : 0;
@@ -145,8 +145,8 @@ Graph *lw_ordered_copy(const Graph *graph, Handle **circle) {
             if (!copy_of(copy, graph->nodes[i].handle)) copy_node(copy, &graph->nodes[i]);
     } while (copy && copy->count != before);
     if (copy && copy->count == graph->count && lw_hold_objects(copy, graph)) return copy;
-    for (size_t i = 0; copy && circle && i < graph->count; i++)
-        if (!copy_of(copy, graph->nodes[i].handle)) *circle = graph->nodes[i].handle;
+    for (size_t i = 0; copy && cycle && i < graph->count; i++)
+        if (!copy_of(copy, graph->nodes[i].handle)) *cycle = graph->nodes[i].handle;
     lw_delete_graph(copy);
     return NULL;
 }
