@@ -342,6 +342,8 @@ def test_faults(module: lanewise.Module, to: int, source: int, size: int, expect
     assert finding is not None
     assert words in finding.message
     assert finding.next_step
+    if "global memory" in words and "out-of-bounds" in words:  # 64 bytes, of which the first 32 are within
+        assert any("indices 254 to 257; valid are 0 to 255" in line for line in caught.value.finding.evidence)
 
 
 @pytest.mark.parametrize(

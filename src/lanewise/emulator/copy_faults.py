@@ -44,9 +44,14 @@ _CHECKS = {
 }
 
 
+def length(size: int) -> int:
+    """Bytes of the whole copy, where the fault is that global memory ends before."""
+    return size >> 8
+
+
 def beyond_global(size: int) -> str | None:
     """What was copied where the fault is that global memory ends before; None for every other fault."""
-    return f"bulk copy of {size >> 8:,} bytes" if size & 0xFF == CopyFault.BULK_GLOBAL_BOUNDS else None
+    return f"bulk copy of {length(size):,} bytes" if size & 0xFF == CopyFault.BULK_GLOBAL_BOUNDS else None
 
 
 def plain_code(size: int) -> int:

@@ -87,7 +87,8 @@ def _words(report: FaultReport, info: KernelInfo, lanes: list[int], memory: Devi
         return tensor_faults.words(report.size, report.addresses[lanes[0]], memory)
     if report.code == Fault.COPY:
         if (what := copy_faults.beyond_global(report.size)) is not None:
-            return _global(replace(report, size=UNIT), lanes, what, memory, report.addresses[lanes[0]])
+            whole = copy_faults.length(report.size)
+            return _global(replace(report, size=UNIT), lanes, what, memory, report.addresses[lanes[0]], whole)
         return copy_faults.words(report.size, report.addresses[lanes[0]])
     if report.code == Fault.MATRIX:
         return matrix_faults.words(report.size, report.addresses[lanes[0]])
@@ -251,7 +252,10 @@ def _shared_evidence(info: KernelInfo, address: int) -> str:
     return f"offset {offset - start} from the start of {demangle(name)!r}, which {held}"
 
 
-def _global(report: FaultReport, lanes: list[int], what: str, memory: DeviceMemory, address: int) -> Words:
+def _global(
+    report: FaultReport, lanes: list[int], what: str, memory: DeviceMemory, address: int, length: int | None = None
+) -> Words:
+    """`length`: bytes from an address on, where they are more than the element."""
     if address < 4096:
         return (
             "bounds",
@@ -274,7 +278,7 @@ def _global(report: FaultReport, lanes: list[int], what: str, memory: DeviceMemo
     per = max(1, report.size)
     evidence = [f"address {address:#x}, nearest allocation: {_allocation(near)} at {near.base:#x}"]
     if abs(address - near.base) < 1 << 40:
-        first, last = (low - near.base) // per, (high - near.base) // per
+        first, last = (low - near.base) // per, (high + (length or per) - per - near.base) // per
         index = f"index {first}" if first == last else f"indices {first} to {last}"
         evidence.append(f"as elements of {per} bytes: {index}; valid are 0 to {near.size // per - 1}")
     return "bounds", f"out-of-bounds {what} in global memory", tuple(evidence), "check the index against the size"
