@@ -24,7 +24,7 @@ import numpy.typing as npt
 from lanewise.emulator.layout import SITE_WAVEFRONTS, Block, Warp, Worker
 
 LINE_BYTES = 128
-RECORDS = 1 << 22  # of one launch; a thread has room for as many
+RECORDS = 1 << 20  # of one launch; a thread has room for as many
 RECORD = np.dtype([("line", "<u4"), ("what", "<u4"), ("order", "<u4"), ("warp", "<u4")])
 MAX_BLOCKS = 1 << 27  # what `warp` has room for
 LOAD, STORE, ATOMIC = range(3)
