@@ -10,6 +10,7 @@ import pytest
 
 from lanewise.emulator import counts, trace
 from lanewise.emulator.engine import Engine, Launched
+from lanewise.emulator.launch import Limits
 from lanewise.emulator.machine import CountingPlan
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.ptx import parse
@@ -28,6 +29,12 @@ extern "C" __global__ void stack(int* out, int n) {
   int kept[8];
   for (int k = 0; k < 8; k++) kept[k] = n * k;
   out[threadIdx.x] = kept[(threadIdx.x * n) & 7];
+}
+extern "C" __global__ void product(const float* in, float* out, int n) {
+  int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < n; k++) sum += in[row * n + k] * in[k * n + column];
+  out[row * n + column] = sum;
 }
 """
 
@@ -106,6 +113,44 @@ def test_local_memory_lies_word_by_word(engine: Engine) -> None:
     stores = local[local["what"] >> trace.KIND_SHIFT & 3 == trace.STORE]
     assert sorted(set(stores["line"].tolist())) == list(range(8))
     assert set((stores["what"] & 15).tolist()) == {15}
+
+
+def _product(threads: int, block: tuple[int, int, int] = (16, 16, 1), n: int = 64) -> Launched:
+    engine = Engine(DeviceMemory(1 << 28), Limits(threads=threads))
+    program = engine.load([parse(nvrtc.compile_source(SOURCE, arch="sm_90"))])
+    source, target = (engine.memory.allocate(n * n * 4).base for _ in range(2))
+    grid = (n // block[0], n // block[1], 1)
+    params = struct.pack("<QQi", source, target, n)
+    return engine.launch(program, "product", grid, block, 0, params, plan=CountingPlan(trace=True))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_full_buffer_leaves_the_lines_of_a_share_whoever_ran_what(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = _product(1).outcome.trace
+    monkeypatch.setattr(trace, "RECORDS", len(whole.records) // 2 if whole else 0)
+    monkeypatch.setattr(trace, "SAMPLE", len(whole.records) // 6 if whole else 0)
+    part = _product(threads).outcome.trace
+    assert whole is not None
+    assert part is not None
+    assert part.level > 1
+    order = ["warp", "order", "line"]
+    expected = np.sort(trace.thinned(whole, part.level).records, order=order)
+    assert np.array_equal(np.sort(part.records, order=order), expected)
+    assert 0 < len(expected) <= trace.SAMPLE < len(trace.thinned(whole, part.level - 1).records)
+
+
+@pytest.mark.parametrize(("n", "passes"), [(64, 2), (80, 1)])
+def test_rows_of_a_warp_meet_in_a_bank_or_do_not(n: int, passes: int) -> None:
+    made = _product(1, n=n)
+    sites = counts.site_counts(made.kernel.info, made.outcome.counters)
+    warps = n * n // 32
+    loads = [s.wavefronts for s in sites if s.site.kind == AccessKind.LOAD and s.site.space == Space.GLOBAL]
+    # A word of each of two rows, n words apart; 16 words of one row, for both halves alike.
+    assert sum(loads) == n * warps * (passes + 1)
+    # Two rows of 16 words, in the same banks or side by side.
+    assert [s.wavefronts for s in sites if s.site.kind == AccessKind.STORE] == [warps * passes]
 
 
 def test_a_level_keeps_the_lines_of_a_share_and_every_access_to_them() -> None:

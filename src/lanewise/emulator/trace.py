@@ -24,7 +24,8 @@ import numpy.typing as npt
 from lanewise.emulator.layout import SITE_WAVEFRONTS, Block, Warp, Worker
 
 LINE_BYTES = 128
-RECORDS = 1 << 20  # of one launch; a thread has room for as many
+RECORDS = 1 << 22  # of a launch that is followed whole; a thread has room for as many
+SAMPLE = RECORDS // 2  # of one of which a share is followed
 RECORD = np.dtype([("line", "<u4"), ("what", "<u4"), ("order", "<u4"), ("warp", "<u4")])
 MAX_BLOCKS = 1 << 27  # what `warp` has room for
 LOAD, STORE, ATOMIC = range(3)
@@ -65,7 +66,7 @@ class TraceBuffer:
 def joined(parts: list[npt.NDArray[np.void]], levels: list[int]) -> Trace:
     """What all workers kept, at one level."""
     trace = thinned(Trace(np.concatenate(parts), min(levels)), max(levels))
-    while len(trace.records) > RECORDS:
+    while len(trace.records) > (SAMPLE if trace.level else RECORDS):
         trace = thinned(trace, trace.level + 1)
     return trace
 
@@ -79,8 +80,36 @@ def thinned(trace: Trace, level: int) -> Trace:
 
 
 def definitions() -> str:
-    """`@lw_trace` and `@lw_trace_local`: tell one request."""
+    """`@lw_trace` and `@lw_trace_local`: tell one request; `@lw_trace_keeps` and `@lw_trace_pass`: see `tell`."""
     return f"""
+; Whether the line at a global address is followed.
+define internal i1 @lw_trace_keeps(ptr %w, i64 %a) alwaysinline nounwind {{
+entry:
+  %tp = getelementptr i8, ptr %w, i64 {Worker.TRACE_ARENA}
+  %base = load i64, ptr %tp
+  %fp = getelementptr i8, ptr %w, i64 {Worker.TRACE_MASK}
+  %filter = load i32, ptr %fp
+  %d = sub i64 %a, %base
+  %line64 = lshr i64 %d, 7
+  %line = trunc i64 %line64 to i32
+  %mixed = mul i32 %line, {_HASH}
+  %high = lshr i32 %mixed, 15
+  %hash = xor i32 %mixed, %high
+  %out = and i32 %hash, %filter
+  %keep = icmp eq i32 %out, 0
+  ret i1 %keep
+}}
+; A request whose lines are not followed.
+define internal void @lw_trace_pass(ptr %x, i32 %m) alwaysinline nounwind {{
+entry:
+  %nobody = icmp eq i32 %m, 0
+  br i1 %nobody, label %out, label %some
+some:
+  %order = call i32 @lw_trace_order(ptr %x)
+  br label %out
+out:
+  ret void
+}}
 define internal i32 @lw_trace_order(ptr %x) nounwind {{
 entry:
   %bp = getelementptr i8, ptr %x, i64 {Warp.BLOCK}
@@ -173,7 +202,7 @@ thin:
 done:
   ret void
 }}
-; The buffer is full: keep half of the lines, again until there is room for as much as is kept.
+; The buffer is full: keep half of the lines, again until there is room. From here on a sample is all that is kept.
 define internal void @lw_trace_thin(ptr %w) noinline nounwind cold {{
 entry:
   %fp = getelementptr i8, ptr %w, i64 {Worker.TRACE_MASK}
@@ -209,7 +238,8 @@ next:
 ended:
   store ptr %to1, ptr %cp
   %np = getelementptr i8, ptr %w, i64 {Worker.TRACE_LIMIT}
-  %limit = load ptr, ptr %np
+  %limit = getelementptr i8, ptr %begin, i64 {RECORD.itemsize * SAMPLE}
+  store ptr %limit, ptr %np
   %full = icmp uge ptr %to1, %limit
   br i1 %full, label %again, label %out0
 again:

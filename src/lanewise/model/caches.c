@@ -14,13 +14,14 @@ typedef struct {
 } Record;
 
 typedef struct {
-  uint64_t key;  // line + 1; 0: empty
-  uint32_t used;
   uint8_t valid, dirty;
   uint8_t bytes[4];  // of each sector, written since it was not valid: it is whole with 32
 } Line;
 
+// Keys and times of use lie apart from the lines: a look at a set reads little memory.
 typedef struct {
+  uint64_t *keys;  // line + 1; 0: empty
+  uint32_t *used;
   Line *lines;
   uint32_t sets, ways, clock;
 } Cache;
@@ -57,7 +58,7 @@ static uint32_t hash_of(uint32_t line) {
   uint32_t mixed = line * 0x9E3779B1u;
   return mixed ^ mixed >> 15;
 }
-static int bits(unsigned sectors) { return __builtin_popcount(sectors); }
+static int bits(unsigned sectors) { return 0x4332322132212110ull >> 4 * (sectors & 15) & 15; }
 static uint64_t scatter(uint64_t key) {
   key ^= key >> 31;
   key *= 0x9E3779B97F4A7C15ull;
@@ -68,23 +69,28 @@ static void make(Cache *cache, uint32_t lines) {
   cache->sets = lines / WAYS ? lines / WAYS : 1;
   cache->ways = lines / cache->sets;
   cache->clock = 0;
-  cache->lines = calloc((size_t)cache->sets * cache->ways, sizeof(Line));
+  size_t count = (size_t)cache->sets * cache->ways;
+  cache->keys = calloc(count, sizeof *cache->keys);
+  cache->used = calloc(count, sizeof *cache->used);
+  cache->lines = calloc(count, sizeof *cache->lines);
 }
-// The line of a key; where it is not there, the least recently used of its set (`*found` is 0).
-static Line *look(Cache *cache, uint64_t key, int *found) {
-  Line *set = cache->lines + (size_t)(scatter(key) % cache->sets) * cache->ways, *oldest = set;
-  for (uint32_t way = 0; way < cache->ways; way++) {
-    if (set[way].key == key + 1) {
-      *found = 1;
-      return set + way;
-    }
-    if (set[way].key == 0) {
-      if (oldest->key) oldest = set + way;
-    } else if (oldest->key && set[way].used < oldest->used)
-      oldest = set + way;
-  }
+static void drop(Cache *cache) {
+  free(cache->keys), free(cache->used), free(cache->lines);
+  memset(cache, 0, sizeof *cache);
+}
+// Where the line of a key is; where it is not there, the least recently used of its set (`*found` is 0).
+static size_t look(const Cache *cache, uint64_t key, int *found) {
+  size_t set = (size_t)(scatter(key) % cache->sets) * cache->ways;
+  const uint64_t *keys = cache->keys + set;
+  const uint32_t *used = cache->used + set;
+  *found = 1;
+  for (uint32_t way = 0; way < cache->ways; way++)
+    if (keys[way] == key + 1) return set + way;
   *found = 0;
-  return oldest;
+  uint32_t oldest = 0;  // never used: 0
+  for (uint32_t way = 1; way < cache->ways; way++)
+    if (used[way] < used[oldest]) oldest = way;
+  return set + oldest;
 }
 static void add_bytes(Line *line, unsigned sectors, unsigned bytes) {
   for (int n = 0; n < 4; n++) {
@@ -98,8 +104,8 @@ static void add_bytes(Line *line, unsigned sectors, unsigned bytes) {
 // Stores that reach the L2 together with others, which were counted.
 static void join(Caches *c, uint64_t key, unsigned sectors, unsigned bytes) {
   int found;
-  Line *line = look(&c->l2, key, &found);
-  if (found) add_bytes(line, sectors, bytes);
+  size_t place = look(&c->l2, key, &found);
+  if (found) add_bytes(c->l2.lines + place, sectors, bytes);
 }
 
 // A line leaves the L2, or a launch ends: what was written in part is read from DRAM first. Returns the sectors written.
@@ -117,13 +123,14 @@ static unsigned write_back(Caches *c, Line *line) {
 // Sectors of a line asked of the L2, each with `bytes` to store; returns those that had to come from DRAM.
 static unsigned ask_l2(Caches *c, uint64_t key, unsigned sectors, int kind, unsigned bytes, uint64_t *counts) {
   int found;
-  Line *line = look(&c->l2, key, &found);
+  size_t place = look(&c->l2, key, &found);
+  Line *line = c->l2.lines + place;
   if (!found) {
     write_back(c, line);
-    line->key = key + 1;
+    c->l2.keys[place] = key + 1;
     line->valid = 0;
   }
-  line->used = ++c->l2.clock;
+  c->l2.used[place] = ++c->l2.clock;
   counts[L2_SECTORS] += bits(sectors);
   unsigned missing = sectors & ~line->valid, fetched = 0;
   if (kind == STORE) {
@@ -158,25 +165,28 @@ Caches *lw_caches_make(uint32_t sms, uint32_t group, uint32_t window, uint32_t d
   return c;
 }
 void lw_caches_free(Caches *c) {
-  free(c->l2.lines);
+  drop(&c->l2);
   free(c->steps);
   free(c);
 }
 // Nothing is in the L2 any more.
 void lw_caches_flush(Caches *c) {
-  free(c->l2.lines);
-  memset(&c->l2, 0, sizeof c->l2);
+  drop(&c->l2);
 }
 
-static void keep(Cache *into, const Line *from, uint64_t key) {
+static void keep(Cache *into, const Cache *from, size_t n, uint64_t key) {
   int found;
-  Line *line = look(into, key, &found);
-  if (found || (line->key && line->used > from->used)) return;
-  *line = *from;
-  line->key = key + 1;
+  size_t place = look(into, key, &found);
+  if (found || (into->keys[place] && into->used[place] > from->used[n])) return;
+  into->keys[place] = key + 1;
+  into->used[place] = from->used[n];
+  into->lines[place] = from->lines[n];
 }
+typedef struct {
+  uint32_t used, place;
+} Age;
 static int by_age(const void *a, const void *b) {
-  const Line *x = a, *y = b;
+  const Age *x = a, *y = b;
   return x->used < y->used ? -1 : x->used > y->used;
 }
 // The L2 for a launch that is followed at `level`. At a lower one, each line that was followed stands for its
@@ -185,23 +195,26 @@ static void set_level(Caches *c, uint32_t level, uint32_t l2_lines) {
   Cache old = c->l2, new;
   make(&new, l2_lines >> level);
   if (old.lines) {
-    size_t count = (size_t)old.sets * old.ways;
-    qsort(old.lines, count, sizeof(Line), by_age);
+    size_t places = (size_t)old.sets * old.ways, count = 0;
+    Age *ages = malloc(places * sizeof(Age));
+    for (size_t n = 0; ages && n < places; n++)
+      if (old.keys[n]) ages[count++] = (Age){old.used[n], (uint32_t)n};
+    if (count) qsort(ages, count, sizeof(Age), by_age);
     uint32_t mask = (1u << level) - 1;
     for (size_t n = 0; n < count; n++) {
-      const Line *line = old.lines + n;
-      if (!line->key) continue;
-      uint64_t key = line->key - 1;
+      uint32_t place = ages[n].place;
+      uint64_t key = old.keys[place] - 1;
       int64_t reach = level < c->level && !(key & LOCAL_KEY) ? 1 << (c->level - 1) : 0;
       for (int64_t d = -reach; d <= reach; d++) {
         uint64_t near = key + d;
         if (d && (hash_of((uint32_t)near) & mask || near >> 32)) continue;
         if (level > c->level && (key & LOCAL_KEY || hash_of((uint32_t)key) & mask)) continue;
-        keep(&new, line, near);
+        keep(&new, &old, place, near);
       }
-      if (line->used > new.clock) new.clock = line->used;
+      if (ages[n].used > new.clock) new.clock = ages[n].used;
     }
-    free(old.lines);
+    free(ages);
+    drop(&old);
   }
   c->l2 = new;
   c->level = level;
@@ -241,22 +254,23 @@ static unsigned touch(Run *run, const Warp *warp, uint64_t key, unsigned sectors
                       unsigned bytes, uint64_t *out) {
   Cache *mine = run->l1 + warp->sm;
   int found;
-  Line *line = look(mine, key, &found);
+  size_t place = look(mine, key, &found);
+  Line *line = mine->lines + place;
   unsigned present = found ? line->valid & sectors : 0;
   out[SECTORS] += bits(sectors);
   out[LINES]++;
   if (kind == STORE && !(key & LOCAL_KEY)) {
     out[L1_HITS] += bits(present | again);
-    if (found) line->used = ++mine->clock;
+    if (found) mine->used[place] = ++mine->clock;
     if (again) join(run->caches, key, again, bytes);
     if (sectors & ~again) ask_l2(run->caches, key, sectors & ~again, STORE, bytes, out);
     return 0;
   }
   if (!found) {
-    line->key = key + 1;
+    mine->keys[place] = key + 1;
     line->valid = 0;
   }
-  line->used = ++mine->clock;
+  mine->used[place] = ++mine->clock;
   line->valid |= sectors;
   out[L1_HITS] += bits(present);
   if (kind == STORE) {
@@ -278,10 +292,10 @@ static unsigned touch(Run *run, const Warp *warp, uint64_t key, unsigned sectors
 }
 
 // Sectors of a line that the request before of the same warp stored, where this one follows at once.
-static unsigned stored_before(const Record *records, const uint32_t *sorted, const Warp *warp, const Record *now) {
+static unsigned stored_before(const Record *sorted, const Warp *warp, const Record *now) {
   unsigned sectors = 0;
   for (uint32_t n = warp->before; n < warp->next; n++) {
-    const Record *r = records + sorted[n];
+    const Record *r = sorted + n;
     if (r->order + 1 == now->order && r->line == now->line && (r->what >> 4 & 3) == STORE) sectors |= r->what & 15;
   }
   return sectors & now->what & 15;
@@ -298,7 +312,7 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
                   uint64_t *counts, uint64_t *below) {
   if (level != c->level || !c->l2.lines) set_level(c, level, l2_lines);
   if (c->l2.clock > 1u << 31) {  // stamps of 32 bits must not wrap
-    for (size_t n = 0; n < (size_t)c->l2.sets * c->l2.ways; n++) c->l2.lines[n].used >>= 2;
+    for (size_t n = 0; n < (size_t)c->l2.sets * c->l2.ways; n++) c->l2.used[n] >>= 2;
     c->l2.clock >>= 2;
   }
   c->dram_written = c->filled = 0;
@@ -308,7 +322,8 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
   size_t total = (size_t)blocks * warps_a_block, groups = (c->sms + c->group - 1) / c->group;
   uint32_t slots = c->sms * blocks_a_sm;
   if (slots > blocks) slots = blocks;
-  uint32_t *start = calloc(total + 2, 4), *sorted = malloc((size_t)count * 4), *length = calloc(blocks, 4);
+  uint32_t *start = calloc(total + 2, 4), *length = calloc(blocks, 4);
+  Record *sorted = malloc((size_t)count * sizeof(Record));  // by warp, each warp's in its order
   Warp *warps = calloc((size_t)slots * warps_a_block, sizeof(Warp));
   uint32_t used = slots < c->sms ? slots : c->sms;  // SMs with blocks
   Cache *l1 = calloc(used, sizeof(Cache));
@@ -321,7 +336,7 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
   }
   for (size_t n = 2; n < total + 2; n++) start[n] += start[n - 1];
   for (uint32_t n = 0; n < count; n++)
-    sorted[start[(size_t)(records[n].warp >> 5) * warps_a_block + (records[n].warp & 31) + 1]++] = n;
+    sorted[start[(size_t)(records[n].warp >> 5) * warps_a_block + (records[n].warp & 31) + 1]++] = records[n];
   for (uint32_t s = 0; s < used; s++) make(l1 + s, l1_lines >> level);
   // Turns: a ring of lists of warps whose next request is due; a block ends one turn after its last request.
   uint32_t longest = 1;
@@ -364,7 +379,7 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
         warp->sm = place % c->sms;
         warp->slot = place / c->sms;
         if (warp->next == warp->end) continue;
-        uint32_t first = due_at(warp, records[sorted[warp->next]].order) & (ring - 1);
+        uint32_t first = due_at(warp, sorted[warp->next].order) & (ring - 1);
         warp->link = due[first];
         due[first] = (uint32_t)id;
       }
@@ -374,10 +389,10 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
     while (id != UINT32_MAX) {
       Warp *warp = warps + id;
       uint32_t following = warp->link, begin = warp->next, site = 0, who = 0;
-      uint32_t order = records[sorted[begin]].order;
+      uint32_t order = sorted[begin].order;
       unsigned worst = 0;
-      for (; warp->next < warp->end && records[sorted[warp->next]].order == order; warp->next++) {
-        const Record *r = records + sorted[warp->next];
+      for (; warp->next < warp->end && sorted[warp->next].order == order; warp->next++) {
+        const Record *r = sorted + warp->next;
         unsigned sectors = r->what & 15, kind = r->what >> 4 & 3, local = r->what >> 6 & 1, from;
         unsigned lanes = (r->what >> 8 & 31) + 1;
         site = r->what >> 13;
@@ -391,7 +406,7 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
           from = ask_l2(c, r->line, sectors, ATOMIC, 0, out) ? 3 : 2;
         } else {
           uint64_t key = local ? local_key(warp, r->warp, r->line - r->warp * APART) : r->line;
-          unsigned again = kind == STORE && !local ? stored_before(records, sorted, warp, r) : 0;
+          unsigned again = kind == STORE && !local ? stored_before(sorted, warp, r) : 0;
           unsigned bytes = (lanes * width[site] + bits(sectors) - 1) / bits(sectors);
           from = touch(&run, warp, key, sectors, kind, again, bytes, out);
         }
@@ -407,14 +422,14 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
         if (from) out[FROM_L1 + from - 1]++;
       }
       if (warp->next < warp->end) {
-        uint32_t then = due_at(warp, records[sorted[warp->next]].order) & (ring - 1);
+        uint32_t then = due_at(warp, sorted[warp->next].order) & (ring - 1);
         warp->link = due[then];
         due[then] = id;
       }
       id = following;
     }
   }
-  for (uint32_t s = 0; s < used; s++) free(l1[s].lines);
+  for (uint32_t s = 0; s < used; s++) drop(l1 + s);
   free(start), free(sorted), free(length), free(warps), free(l1), free(asked), free(due), free(ends), free(ending);
   free(waiting);
   for (size_t n = 0; c->in_part && n < (size_t)c->l2.sets * c->l2.ways; n++)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lanewise.emulator.trace import LINE_BYTES, RECORDS, SITE_SHIFT, Trace, thinned
+from lanewise.emulator.trace import LINE_BYTES, SITE_SHIFT, Trace, thinned
 from lanewise.errors import CompileError
 from lanewise.toolchain import cache, host
 
@@ -82,7 +82,7 @@ class Spill:
 
 _COLUMNS = len(SiteTraffic.__dataclass_fields__)
 JOINED = 255  # in place of the width of an atomic: one lane does it for all that are at one address
-MOST = 4 * RECORDS  # accesses that are followed one by one
+MOST = 1 << 24  # accesses that are followed one by one
 
 
 class Caches:

@@ -91,11 +91,11 @@ def begin(t: FunctionTranslator, space: Space, address: Quantity, made: Plan, by
     out = t.out
     fast, slow, join = out.fresh_label("plan"), out.fresh_label("slow"), out.fresh_label("join")
     ok = t.edge("full")
-    base, step, holds = _base(t, address)
+    base, step, holds = base_of(t, address)
     for condition in holds:
         ok = out.let(f"and i1 {ok}, {condition}")
     groups = made.groups
-    bases = [base if value == 0 else _at(t, base, step, value) for value, _ in groups]
+    bases = [base if value == 0 else at(t, base, step, value) for value, _ in groups]
     low = high = bases[0]
     if len(bases) > 1:
         for name in ("umin", "umax"):
@@ -111,7 +111,7 @@ def begin(t: FunctionTranslator, space: Space, address: Quantity, made: Plan, by
         low_bits = out.let(f"and i64 {whole}, {bytes_ - 1}")
         ok = out.let(f"and i1 {ok}, {out.let(f'icmp eq i64 {low_bits}, 0')}")
     if made.pattern:
-        ok = out.let(f"and i1 {ok}, {_apart(t, made, step, bytes_)}")
+        ok = out.let(f"and i1 {ok}, {apart(t, made, step, bytes_)}")
         # All lanes within 32-bit distances of the first.
         near = out.let(f"icmp ult i64 {out.let(f'sub i64 {last}, {first}')}, {1 << 30}")
         ok = out.let(f"and i1 {ok}, {near}")
@@ -127,11 +127,12 @@ def begin(t: FunctionTranslator, space: Space, address: Quantity, made: Plan, by
     return Fast(bases, slow, join)
 
 
-def _at(t: FunctionTranslator, base: str, step: str, value: int) -> str:
+def at(t: FunctionTranslator, base: str, step: str, value: int) -> str:
+    """The base address of a group by its pattern value."""
     return t.out.let(f"add i64 {base}, {t.out.let(f'mul i64 {step}, {value}')}")
 
 
-def _base(t: FunctionTranslator, address: Quantity) -> tuple[str, str, list[str]]:
+def base_of(t: FunctionTranslator, address: Quantity) -> tuple[str, str, list[str]]:
     """(address of a lane with zero offsets, the scalar of the pattern, conditions for no index to wrap)."""
     out = t.out
     if address.tag == Tag.AFFINE:
@@ -183,7 +184,7 @@ def _inside(t: FunctionTranslator, space: Space, first: str, last: str, bytes_: 
     return [out.let(f"icmp ult i64 {out.let(f'sub i64 {end}, {low}')}, {starts}") for end in (first, last)]
 
 
-def _apart(t: FunctionTranslator, made: Plan, step: str, bytes_: int) -> str:
+def apart(t: FunctionTranslator, made: Plan, step: str, bytes_: int) -> str:
     """Whether no two groups share a sector: they are at least a group's extent and a sector apart."""
     out = t.out
     values = [value for value, _ in made.groups]
@@ -213,14 +214,7 @@ def _count_sectors(t: FunctionTranslator, made: Plan, bases: list[str], bytes_: 
         if len(set(counts)) == 1:
             total = q.fold(out, "add", "i64", total, str(counts[0]))
             continue
-        name = f"lw_table_{'_'.join(map(str, counts))}"
-        text = "".join(f"\\{c:02X}" for c in counts)
-        out.define(name, f'@{name} = internal constant [{len(counts)} x i8] c"{text}"\n')
-        place = out.let(f"and i64 {base}, 31")
-        if bytes_ > 1:
-            place = out.let(f"lshr i64 {place}, {bytes_.bit_length() - 1}")
-        entry = out.let(f"load i8, ptr {out.let(f'getelementptr i8, ptr @{name}, i64 {place}')}")
-        total = q.fold(out, "add", "i64", total, out.let(f"zext i8 {entry} to i64"))
+        total = q.fold(out, "add", "i64", total, looked_up(t, counts, base, bytes_))
     out.declare("declare i64 @llvm.umin.i64(i64, i64)")
     ideal = out.let(f"call i64 @llvm.umin.i64(i64 {total}, i64 {bytes_})")
     pair = out.let(f"insertelement <2 x i64> poison, i64 {total}, i32 0")
@@ -229,6 +223,20 @@ def _count_sectors(t: FunctionTranslator, made: Plan, bases: list[str], bytes_: 
     pointer = out.let(f"getelementptr i64, ptr {counters}, i64 {SITE_SECTORS}")
     old = out.let(f"load <2 x i64>, ptr {pointer}, align 8")
     out.line(f"store <2 x i64> {out.let(f'add <2 x i64> {old}, {pair}')}, ptr {pointer}, align 8")
+
+
+def looked_up(t: FunctionTranslator, counts: list[int], offset: str, bytes_: int) -> str:
+    """The count (i64 text) for an offset in steps of `bytes_`; as many counts, a power of two, as the steps until they
+    come again."""
+    out = t.out
+    name = f"lw_table_{'_'.join(map(str, counts))}"
+    text = "".join(f"\\{c:02X}" for c in counts)
+    out.define(name, f'@{name} = internal constant [{len(counts)} x i8] c"{text}"\n')
+    place = out.let(f"and i64 {offset}, {len(counts) * bytes_ - 1}")
+    if bytes_ > 1:
+        place = out.let(f"lshr i64 {place}, {bytes_.bit_length() - 1}")
+    entry = out.let(f"load i8, ptr {out.let(f'getelementptr i8, ptr @{name}, i64 {place}')}")
+    return out.let(f"zext i8 {entry} to i64")
 
 
 def _sectors(relative: Lanes, place: int, bytes_: int) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.emulator.kinds import Lanes, Tag
+from lanewise.emulator.layout import SITE_WAVEFRONTS
 from lanewise.emulator.lowering import lane_pattern
-from lanewise.emulator.quantity import Quantity
-from lanewise.emulator.trace import ATOMIC, KIND_SHIFT, LOAD, LOCAL_BIT, SITE_SHIFT, STORE
+from lanewise.emulator.lowering.lane_pattern import Plan
+from lanewise.emulator.quantity import Quantity, fold
+from lanewise.emulator.trace import ATOMIC, KIND_SHIFT, LINE_BYTES, LOAD, LOCAL_BIT, SITE_SHIFT, STORE
 from lanewise.hardware import banks
 from lanewise.ptx.syntax import Instruction
 from lanewise.records import AccessKind, Space
@@ -29,9 +31,44 @@ def _banks(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Qua
         site.static_wavefronts = banks.wavefronts(offsets, lane_pattern.FULL, bytes_, AccessKind.LOAD)
         return
     counters, _ = t.site_pointers(site)
+    join = ""
+    if made is not None and made.pattern and bytes_ >= 4 and usable(made.relative, bytes_):
+        join = _banks_of_groups(t, address, made, bytes_, counters)
     t.out.line(
         f"call void @lw_trace_banks(ptr {counters}, <32 x i64> {t.vector(address)}, i32 {t.mask(ins)}, i32 {bytes_})"
     )
+    if join:
+        t.out.line(f"br label %{join}")
+        t.out.label(join)
+
+
+def _banks_of_groups(t: FunctionTranslator, address: Quantity, made: Plan, bytes_: int, counters: str) -> str:
+    """Groups of lanes so far apart that they share no word: what they take depends on their step modulo the banks.
+    Code goes on where that does not hold; returns the label of what comes after."""
+    out = t.out
+    ok = t.edge("full")
+    _, step, holds = lane_pattern.base_of(t, address)
+    rest = out.let(f"and i64 {step}, {bytes_ - 1}")
+    aligned = out.let(f"icmp eq i64 {rest}, 0")
+    for condition in (*holds, aligned, lane_pattern.apart(t, made, step, bytes_)):
+        ok = out.let(f"and i1 {ok}, {condition}")
+    extent = max(made.relative) - min(made.relative)
+    far = (extent // banks.WAVEFRONT_BYTES + 2) * banks.WAVEFRONT_BYTES
+    counts = []
+    for ahead in range(0, banks.WAVEFRONT_BYTES, bytes_):
+        offsets = [r + (far + ahead) * p for r, p in zip(made.relative, made.pattern, strict=True)]
+        lowest = min(offsets)
+        counts.append(banks.wavefronts([o - lowest for o in offsets], lane_pattern.FULL, bytes_, AccessKind.LOAD))
+    known, other, join = (out.fresh_label(name) for name in ("known", "other", "passes"))
+    out.line(f"br i1 {ok}, label %{known}, label %{other}")
+    out.label(known)
+    pointer = out.let(f"getelementptr i64, ptr {counters}, i64 {SITE_WAVEFRONTS}")
+    old = out.let(f"load i64, ptr {pointer}")
+    new = out.let(f"add i64 {old}, {lane_pattern.looked_up(t, counts, step, bytes_)}")
+    out.line(f"store i64 {new}, ptr {pointer}")
+    out.line(f"br label %{join}")
+    out.label(other)
+    return join
 
 
 def usable(relative: Lanes, bytes_: int) -> bool:
@@ -48,17 +85,54 @@ def what(t: FunctionTranslator, site: SiteInfo) -> int:
     return _KINDS[site.kind] << KIND_SHIFT | site.index << SITE_SHIFT if t.unit.plan.trace else -1
 
 
+def _pass_unfollowed(t: FunctionTranslator, address: Quantity, mask: str) -> str:
+    """Where a few scalars say which lines the lanes are in: go on only if one of them is followed. Returns the label of
+    what comes after, "" where the lanes must be looked at one by one."""
+    out = t.out
+    holds: list[str] = []
+    if address.tag == Tag.UNIFORM:
+        ends = [address.text]
+    else:
+        made = lane_pattern.plan(address)
+        if made is None or len(made.groups) > lane_pattern.MAX_GROUPS:
+            return ""
+        extents = [[made.relative[n] for n in lanes] for _, lanes in made.groups]
+        if any(max(extent) - min(extent) > LINE_BYTES for extent in extents):  # a line between the ends
+            return ""
+        base, step, holds = lane_pattern.base_of(t, address)
+        ends = []
+        for (value, _), extent in zip(made.groups, extents, strict=True):
+            group = lane_pattern.at(t, base, step, value) if value else base
+            ends += [fold(out, "add", "i64", group, str(offset)) for offset in sorted({min(extent), max(extent)})]
+    keeps = "false"
+    for end in ends:
+        keeps = out.let(f"or i1 {keeps}, {out.let(f'call i1 @lw_trace_keeps(ptr %w, i64 {end})')}")
+    for condition in holds:
+        keeps = out.let(f"or i1 {keeps}, {out.let(f'xor i1 {condition}, true')}")
+    followed, passed, join = (out.fresh_label(name) for name in ("followed", "passed", "told"))
+    out.line(f"br i1 {keeps}, label %{followed}, label %{passed}")
+    out.label(passed)
+    out.line(f"call void @lw_trace_pass(ptr %x, i32 {mask})")
+    out.line(f"br label %{join}")
+    out.label(followed)
+    return join
+
+
 def tell(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity) -> None:
     """Called before the access is done, for loads, stores and atomics."""
     if not t.unit.plan.trace:
         return
     what = _KINDS[site.kind] << KIND_SHIFT | site.index << SITE_SHIFT
     if site.space in (Space.GLOBAL, Space.GENERIC):
-        lanes = f"<32 x i64> {t.vector(address)}, i32 {t.mask(ins)}"
         if site.kind != AccessKind.ATOMIC:
             _banks(t, ins, site, address)
         name = "lw_trace_atomic" if site.kind == AccessKind.ATOMIC else "lw_trace"
-        t.out.line(f"call void @{name}(ptr %x, ptr %w, {lanes}, i32 {what})")
+        mask = t.mask(ins)
+        join = _pass_unfollowed(t, address, mask)
+        t.out.line(f"call void @{name}(ptr %x, ptr %w, <32 x i64> {t.vector(address)}, i32 {mask}, i32 {what})")
+        if join:
+            t.out.line(f"br label %{join}")
+            t.out.label(join)
     elif site.space == Space.CONST and address.tag != Tag.UNIFORM:
         counters, _ = t.site_pointers(site)
         t.out.line(f"call void @lw_trace_constants(ptr {counters}, <32 x i64> {t.vector(address)}, i32 {t.mask(ins)})")
