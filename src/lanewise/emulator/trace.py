@@ -25,7 +25,7 @@ from lanewise.emulator.layout import SITE_WAVEFRONTS, Block, Warp, Worker
 
 LINE_BYTES = 128
 RECORDS = 1 << 22  # of a launch that is followed whole; a thread has room for as many
-SAMPLE = RECORDS // 2  # of one of which a share is followed
+SAMPLE = 5 << 19  # of one of which a share is followed
 RECORD = np.dtype([("line", "<u4"), ("what", "<u4"), ("order", "<u4"), ("warp", "<u4")])
 MAX_BLOCKS = 1 << 27  # what `warp` has room for
 LOAD, STORE, ATOMIC = range(3)
