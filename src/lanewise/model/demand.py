@@ -17,6 +17,7 @@ from lanewise.model.walk import LONG_SCOREBOARD, SHORT_SCOREBOARD, Walk, walk
 from lanewise.records import AccessKind, Space
 from lanewise.sass.costs import AccessCost, MachineCosts
 from lanewise.sass.kernel import MachineKernel
+from lanewise.sass.listing import SassInstruction
 
 SECTOR = 32
 _IN_PART = 3
@@ -45,6 +46,12 @@ class Demand:
     dram_bytes: float
     dram_cost: float  # as bytes, with what turning the bus and writing in part cost
     flops: int  # of the whole launch
+
+
+def _operations(instruction: SassInstruction) -> int:
+    """Floating-point operations of a lane. Products of RZ and RZ are how ptxas writes a constant to a register."""
+    factors = [part.strip().lstrip("-") for part in instruction.operands.split(",")][1:3]
+    return 0 if factors == ["RZ", "RZ"] else _FLOPS.get(instruction.name, 0)
 
 
 def latencies(rates: Rates) -> dict[Pipe, float]:
@@ -97,7 +104,7 @@ def demand(
     for block, run in zip(machine.blocks, costs.blocks, strict=True):
         for instruction in block.instructions:
             instructions[pipe(instruction)] += run.warps / warps
-            flops += _FLOPS.get(instruction.name, 0) * run.threads
+            flops += _operations(instruction) * run.threads
             barriers += run.warps / warps if instruction.name == "BAR" else 0.0
         issue_cycles += run.warps / warps * sum(port_cycles(block.instructions))
     by_line: dict[tuple[str, int], list[SiteTraffic]] = defaultdict(list)
