@@ -171,6 +171,13 @@ def test_launches_are_matched_in_order_by_name_grid_and_block() -> None:
     assert (result.only_ours, result.only_theirs) == ((), (profiled[3],))
 
 
+@pytest.mark.parametrize("unit", ["smsp", "sm"])
+def test_counters_of_a_unit_are_its_instructions(unit: str) -> None:
+    profiled = ProfiledLaunch("k", (4, 1, 1), (32, 1, 1), {f"{unit}__inst_executed.sum": 100.0})
+    (pair,) = compare([launch()], [profiled]).launches
+    assert [(r.metric, r.ratio) for r in pair.rows] == [("inst_executed", 1)]
+
+
 def test_without_machine_code_there_is_nothing_to_compare_with() -> None:
     profiled = ProfiledLaunch("k", (4, 1, 1), (32, 1, 1), {"inst_executed": 3.0, GLOBAL: 8.0})
     (pair,) = compare([launch(instructions=None)], [profiled]).launches

@@ -214,7 +214,9 @@ def _named_metrics(described: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _theirs(metric: str, profiled: ProfiledLaunch) -> float | None:
     if metric.endswith("*"):
         return min((v for name, v in profiled.metrics.items() if name.startswith(metric[:-1])), default=None)
-    return profiled.metrics.get(metric)
+    # The source page's name, or the counter of the same events by its unit (`--metrics smsp__inst_executed.sum`).
+    names = (metric, f"smsp__{metric}.sum", f"sm__{metric}.sum")
+    return next((profiled.metrics[name] for name in names if name in profiled.metrics), None)
 
 
 def _ours(launch: LaunchRecord, record: str, field: str, metric: str, remark: str) -> float | None:
