@@ -273,3 +273,8 @@ def test_allocations_keep_their_distance(steps: list[tuple[int, str]]) -> None:
         assert right.base - left.end >= GUARD
         assert (left.end - 1) // PAGE < right.base // PAGE or "managed" not in (left.kind, right.kind)
     assert all(memory.base < a.base and a.end + GUARD <= memory.base + memory.size for a in live)
+
+
+def test_many_devices_at_once_can_all_be_shared() -> None:
+    devices = [DeviceMemory(1 << 37) for _ in range(40)]
+    assert all(device.fd is not None for device in devices)

@@ -13,8 +13,8 @@ from lanewise.errors import EnvironmentProblem
 PAGE = mmap.PAGESIZE
 # Far from where Linux puts programs, libraries, heaps and stacks, and below 2^47.
 DEFAULT_BASE = 0x3000_0000_0000
-_STEP = 0x0100_0000_0000  # where to try next if something is there: another arena of this process
-_ATTEMPTS = 16
+_STEP = 0x0040_0000_0000  # where to try next if something is there: another arena of this process
+_ATTEMPTS = 128  # up to where Linux puts position-independent programs
 
 _MAP_NORESERVE = 0x4000
 _MAP_FIXED_NOREPLACE = 0x100000  # Linux 4.17
