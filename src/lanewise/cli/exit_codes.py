@@ -12,7 +12,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.USAGE: "A wrong option, an unknown device, a file that is not there or is not what the command reads.",
     ExitCode.FAULT: "A kernel faulted, and the program itself exited with 0 all the same.",
     ExitCode.COMPILE: "The source does not compile; the compiler's message is all that is printed.",
-    ExitCode.UNSUPPORTED: "The program uses instructions or calls that this version cannot run; all are listed.",
+    ExitCode.UNSUPPORTED: "The program uses instructions or libraries that this version cannot run; all are listed.",
     ExitCode.ENVIRONMENT: "Something is missing on this machine: a host compiler, a wheel, disk space.",
     ExitCode.LIMIT: "A settable limit on instructions, time or memory ended the work; the message says which.",
     ExitCode.INTERNAL: "A bug in Lanewise.",
@@ -83,6 +83,9 @@ program's own code before `FINDINGS` and `UNCHECKED`. So five answers of `check`
 ({ExitCode.OK.value}), findings ({ExitCode.FINDINGS.value}), nothing checked ({ExitCode.UNCHECKED.value}),
 unsupported code ({ExitCode.UNSUPPORTED.value}), and a failure of the tool or of what it needs
 ({ExitCode.INTERNAL.value}, {ExitCode.ENVIRONMENT.value}, {ExitCode.COMPILE.value}).
+
+A call of the CUDA runtime that this version lacks is an error to the program (`cudaErrorNotSupported`) and a warning in
+the report; how the program ends is its own affair.
 
 Counts never change the exit code: a program that is slow is not broken. A program that exits with a code of this table
 of its own cannot be told apart by the code; the last lines of the report and `exit_code` in the JSON say what it was.
