@@ -103,7 +103,7 @@ def limits(request: RunRequest) -> Limits:
         result = replace(result, instructions=request.max_instructions)
     if request.max_seconds is not None:
         result = replace(result, seconds=request.max_seconds)
-    if request.deterministic:
+    if request.deterministic or request.schedules > 1:  # orders that are tried are the same each time
         result = replace(result, threads=1)
     return result
 
