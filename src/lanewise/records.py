@@ -217,13 +217,49 @@ class Side:
     block: tuple[int, int, int] | None = None
 
 
+class Tried(StrEnum):
+    """How the time after a change is known. RERUN: the changed kernel ran, and its results were the same. REEVALUATED:
+    the recorded addresses were put through the change. ESTIMATED: the counts were, as the change would leave them."""
+
+    RERUN = "re-run"
+    REEVALUATED = "re-evaluated"
+    ESTIMATED = "estimated"
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What a change is worth: modelled microseconds of one launch before and after it."""
+
+    before_us: float
+    after_us: float
+    tried: Tried
+    change: str  # in a few words: "rows of 33 words instead of 32"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSample:
+    """One request of an access as it was recorded: where its lanes went. `lanes` are bytes from `base`, None for a lane
+    that took no part; `base` is an address of global memory, or an offset in the block's shared memory."""
+
+    file: str | None
+    line: int | None
+    ptx_line: int
+    space: Space
+    kind: AccessKind
+    width_bits: int
+    base: int
+    lanes: tuple[int | None, ...]
+    array: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One type for faults, checks and advice.
 
     `check` is the rule or check by name (of a fault: "bounds", "misaligned", "barrier", "limit", "trap"; of a check:
     "bounds", "race", "uninitialised", "barrier", "leak"); `evidence` are complete sentences (lanes, addresses, ranges);
-    `next_step` says what to do; `sides`: both parties, where there are two.
+    `next_step` says what to do; `sides`: both parties, where there are two. Advice has a `gain`, its `price` in a
+    sentence, the rung of the ladder that shows the change ("transpose padded"), and requests that show the evidence.
     """
 
     check: str
@@ -237,6 +273,10 @@ class Finding:
     evidence: tuple[str, ...] = ()
     next_step: str | None = None
     sides: tuple[Side, ...] = ()
+    gain: Gain | None = None
+    price: str | None = None
+    rung: str | None = None
+    samples: tuple[LaneSample, ...] = ()
 
     @property
     def file(self) -> str | None:
@@ -330,6 +370,8 @@ class LaunchRecord:
     roof: Roof | None = None
     memory: MemoryTraffic | None = None
     caches: str | None = None  # "warm": as the launches before left them; "cold": emptied before the launch
+    advice: tuple[Finding, ...] = ()  # what to change, the most worth first; of the first launch of a shape
+    samples: tuple[LaneSample, ...] = ()  # a request of each access, where advice was asked for
     seconds: float = field(default=0.0, compare=False)  # wall time of the emulation; never written to JSON
 
 
