@@ -8,7 +8,16 @@ import pytest
 from lanewise.emulator import counts, flow
 from lanewise.emulator.analysis import written_and_read
 from lanewise.emulator.engine import Engine, Launched
-from lanewise.emulator.machine import CountingPlan, CountRule, Recount, StageRuns, TripPlan, TripStage, split_trips
+from lanewise.emulator.machine import (
+    EXCHANGES,
+    CountingPlan,
+    CountRule,
+    Recount,
+    StageRuns,
+    TripPlan,
+    TripStage,
+    split_trips,
+)
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.hardware import banks, coalescing
 from lanewise.ptx import parse
@@ -137,14 +146,48 @@ extern "C" __global__ void k(const int* where, {element}* out) {{
 }}"""
     module = parse(nvrtc.compile_source(source, arch="sm_90"))
     (line,) = [i.line for i in module.functions["k"].body if isinstance(i, Instruction) and i.opcode == "atom"]
-    plan = CountingPlan((Recount(0, line, 8 * width, CountRule.EXCHANGE),))
+    plan = CountingPlan(tuple(Recount(0, line, 8 * width, rule) for rule in EXCHANGES))
     rng = np.random.default_rng(seed)
     where = (np.arange(32) % 16 * 32 if seed == 0 else rng.integers(0, 1 << (2 * seed - 2), 32)).astype(np.int32)
     done = launch(module, plan, where, np.zeros(32, np.float64))
-    (again,) = [
-        c for c in counts.site_counts(done.kernel.info, done.outcome.counters) if c.site.recount == plan.recounts[0]
+    _as_expected(done, banks.compare_and_swap([width * int(at) for at in where], 0xFFFFFFFF, width))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("element", "name"), [("unsigned long long", "Min"), ("long long", "Max")])
+def test_a_minimum_that_changes_nothing_does_not_swap(element: str, name: str, seed: int) -> None:
+    source = f"""
+extern "C" __global__ void k(const int* where, {element}* held) {{
+  __shared__ {element} s[32];
+  s[threadIdx.x] = held[threadIdx.x];
+  __syncthreads();
+  if (held[32 + threadIdx.x] != 99) atomic{name}(&s[where[threadIdx.x]], held[32 + threadIdx.x]);
+  __syncthreads();
+  held[threadIdx.x] = s[threadIdx.x];
+}}"""
+    module = parse(nvrtc.compile_source(source, arch="sm_90"))
+    (line,) = [i.line for i in module.functions["k"].body if isinstance(i, Instruction) and i.opcode == "atom"]
+    plan = CountingPlan(tuple(Recount(0, line, 64, rule) for rule in EXCHANGES))
+    rng = np.random.default_rng(seed)
+    where = rng.integers(0, 1 << (2 * seed - 1) if seed else 1, 32).clip(0, 31).astype(np.int32)
+    values = rng.integers(-20 if name == "Max" else 0, 40, 64)
+    values[32:][rng.integers(0, 32, 5)] = 99
+    done = launch(module, plan, where, values.astype(np.int64))
+    beats = int.__gt__ if name == "Max" else int.__lt__
+    contest = banks.Contest({8 * i: int(v) for i, v in enumerate(values[:32])}, [int(v) for v in values[32:]], beats)
+    mask = sum(1 << lane for lane in range(32) if values[32 + lane] != 99)
+    _as_expected(done, banks.compare_and_swap([8 * int(at) for at in where], mask, 8, contest))
+
+
+def _as_expected(done: Launched, loop: banks.CompareAndSwap) -> None:
+    loads, swaps = [
+        next(c for c in counts.site_counts(done.kernel.info, done.outcome.counters) if _rule(c) == rule)
+        for rule in EXCHANGES
     ]
-    expected = banks.compare_and_swap([width * int(at) for at in where], 0xFFFFFFFF, width)
-    assert (again.requests_on, again.threads_on) == (expected.rounds, expected.threads)
-    assert (again.wavefronts, again.sectors) == (expected.load_wavefronts, expected.swap_wavefronts)
-    assert again.sectors_ideal == expected.swap_wavefronts_ideal
+    assert (loads.requests_on, loads.threads_on, loads.wavefronts) == (loop.rounds, loop.threads, loop.load_wavefronts)
+    assert (swaps.requests_on, swaps.threads_on) == (loop.swap_rounds, loop.swap_threads)
+    assert (swaps.wavefronts, swaps.wavefronts_ideal) == (loop.swap_wavefronts, loop.swap_wavefronts_ideal)
+
+
+def _rule(counted: counts.SiteCounts) -> CountRule | None:
+    return counted.site.recount.rule if counted.site.recount is not None else None

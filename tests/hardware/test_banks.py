@@ -66,4 +66,4 @@ def test_which_words_meet_in_a_bank() -> None:
 def test_compare_and_swap_takes_a_round_for_each_lane_of_the_fullest_bank() -> None:
     loop = banks.compare_and_swap([128 * (lane % 4) + 4 * (lane // 16) for lane in LANES], FULL, 4)
     assert (loop.rounds, loop.threads, loop.swap_wavefronts) == (16, 2 * sum(range(1, 17)), 32)
-    assert banks.compare_and_swap([0] * 32, 0, 4) == banks.CompareAndSwap(0, 0, 0, 0, 0)
+    assert banks.compare_and_swap([0] * 32, 0, 4) == banks.CompareAndSwap(0, 0, 0, 0, 0, 0, 0)

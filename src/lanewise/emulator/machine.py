@@ -19,7 +19,11 @@ class CountRule(StrEnum):
     LANES = "lanes"  # atomics that serialise lanes
     WORDS = "words"  # atomics that count a word once, like loads
     SWAPS = "swaps"  # a loop of compare-and-swaps on global memory, one lane of each word a round
-    EXCHANGE = "exchange"  # a loop of loads and compare-and-swaps, one lane of each bank a round
+    EXCHANGE_LOAD = "exchange load"  # of a loop of loads and compare-and-swaps, one lane of each bank a round
+    EXCHANGE_SWAP = "exchange swap"  # of the same loop
+
+
+EXCHANGES = (CountRule.EXCHANGE_LOAD, CountRule.EXCHANGE_SWAP)
 
 
 @dataclass(frozen=True, slots=True)

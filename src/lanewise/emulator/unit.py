@@ -12,7 +12,7 @@ from lanewise.emulator.flow import FlowGraph, exchanges, is_sync
 from lanewise.emulator.instrument import SILENT, Events
 from lanewise.emulator.kinds import LaneShape
 from lanewise.emulator.layout import BLOCK_COUNTERS, Warp, Worker
-from lanewise.emulator.machine import NOTHING, CountingPlan, CountRule, Recount, TripPlan
+from lanewise.emulator.machine import EXCHANGES, NOTHING, CountingPlan, Recount, TripPlan
 from lanewise.emulator.program import Program
 from lanewise.emulator.quantity import Quantity, uniform
 from lanewise.ptx.instructions import lookup
@@ -248,7 +248,7 @@ define void @lw_kernel(ptr %x, ptr %w) #0 {{
         key = (site.index, recount)
         if key not in self._recounting:
             space = site.space  # of generic ones the first site's: global lanes, but for the loops of shared ones
-            if site.generic and recount.rule == CountRule.EXCHANGE:
+            if site.generic and recount.rule in EXCHANGES:
                 space = Space.SHARED
             again = replace(site, index=len(self.sites), space=space, width_bits=recount.width_bits, recount=recount)
             again.static_sectors = again.static_wavefronts = again.static_wavefronts_ideal = 0

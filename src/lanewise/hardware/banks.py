@@ -7,7 +7,7 @@ aligned). The rules were checked against the counters of an H200 (`tests/truth/`
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanewise.hardware.coalescing import WARP, WORD_BYTES, active_lanes
@@ -89,15 +89,27 @@ def atomic_lanes(offsets: Sequence[int], mask: int, width: int) -> int:
 class CompareAndSwap:
     """What the machine's loop of an atomic on shared memory does: a load and a swap (ATOMS.CAST.SPIN) each round."""
 
-    rounds: int  # executions of the load, and of the swap
-    threads: int  # thread-level executions of each
+    rounds: int  # executions of the load
+    threads: int  # thread-level ones
     load_wavefronts: int
     swap_wavefronts: int
     swap_wavefronts_ideal: int
+    swap_rounds: int  # executions of the swap: as many as of the load, where every lane changes the value
+    swap_threads: int
 
 
-def compare_and_swap(offsets: Sequence[int], mask: int, width: int) -> CompareAndSwap:
-    """Count the rounds that one warp needs: of floating-point atomics, and of 64-bit integer ones but exchange.
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A minimum or maximum: what memory holds by offset, each lane's operand, and whether an operand beats a value."""
+
+    held: Mapping[int, int]
+    operands: Sequence[int]
+    beats: Callable[[int, int], bool]
+
+
+def compare_and_swap(offsets: Sequence[int], mask: int, width: int, contest: Contest | None = None) -> CompareAndSwap:
+    """Count the rounds that one warp needs: of floating-point atomics, and of 64-bit integer ones but exchange. A lane
+    that would change nothing (`contest`) leaves without a swap.
 
     In each round the lowest waiting lane of every bank may swap (of 8 bytes: in each half of the warp), and does so
     unless the first half has just changed the value; a swap takes two wavefronts a half, whatever the addresses.
@@ -105,12 +117,21 @@ def compare_and_swap(offsets: Sequence[int], mask: int, width: int) -> CompareAn
     unit = max(width, WORD_BYTES)
     lanes_per_phase = WAVEFRONT_BYTES // unit
     waiting = mask
-    rounds = threads = load = swap = ideal = 0
+    rounds = threads = load = swap = ideal = swap_rounds = swap_threads = 0
+    held = {} if contest is None else dict(contest.held)
     while waiting:
-        lanes = list(active_lanes(waiting))
         rounds += 1
-        threads += len(lanes)
+        threads += waiting.bit_count()
         load += wavefronts(offsets, waiting, width, AccessKind.LOAD)
+        if contest is not None:
+            for lane in list(active_lanes(waiting)):
+                if not contest.beats(contest.operands[lane], held[int(offsets[lane])]):
+                    waiting &= ~(1 << lane)
+        lanes = list(active_lanes(waiting))
+        if not lanes:
+            break
+        swap_rounds += 1
+        swap_threads += len(lanes)
         swaps = 2 * len({lane // lanes_per_phase for lane in lanes})
         swap += swaps
         ideal += min(swaps, 2 * -(-len(lanes) * unit // WAVEFRONT_BYTES))
@@ -122,7 +143,9 @@ def compare_and_swap(offsets: Sequence[int], mask: int, width: int) -> CompareAn
                 tried.add((phase, place % lanes_per_phase))
                 if changed.setdefault(place, phase) == phase:
                     waiting &= ~(1 << lane)
-    return CompareAndSwap(rounds, threads, load, swap, ideal)
+                    if contest is not None:
+                        held[int(offsets[lane])] = contest.operands[lane]
+    return CompareAndSwap(rounds, threads, load, swap, ideal, swap_rounds, swap_threads)
 
 
 def words_by_bank(offsets: Iterable[int], width: int) -> dict[int, set[int]]:

@@ -17,7 +17,7 @@ from lanewise.emulator.layout import (
     STAGE_ARRIVED,
     STAGE_GROUPS,
 )
-from lanewise.emulator.machine import CountRule, Recount
+from lanewise.emulator.machine import EXCHANGES, CountRule, Recount
 from lanewise.records import Space
 from lanewise.sass import executions, graph, reconvergence
 from lanewise.sass.blocks import MachineBlock
@@ -25,7 +25,7 @@ from lanewise.sass.executions import Executions, Line, LoopArrival
 from lanewise.sass.kernel import MachineAccess, MachineKernel, copies_by_line
 from lanewise.sass.unroll import Stage
 
-_LOOPS = (CountRule.EXCHANGE, CountRule.SWAPS)
+_LOOPS = (*EXCHANGES, CountRule.SWAPS)
 _SECTOR_LANES = 8  # lanes whose words of local memory share a sector
 
 
@@ -95,17 +95,19 @@ def _machine_costs(kernel: MachineKernel, info: KernelInfo, counters: Counters, 
                 arrivals.append(LoopArrival(stage.head, stage.loop, row[STAGE_ARRIVED]))
                 left.update((b.index, row[STAGE_GROUPS]) for b in kernel.blocks if stage.loop >> b.index & 1)
     sites = counts.site_counts(info, counters)
-    rounds = {
-        (kernel.suffix(s.site.module), s.site.ptx_line): s
-        for s in sites
-        if s.site.recount is not None and s.site.recount.rule in _LOOPS
-    }
+    rounds = {s.site.recount: s for s in sites if s.site.recount is not None and s.site.recount.rule in _LOOPS}
+    swaps: dict[int, tuple[int, int]] = {}
     for access in kernel.accesses:
-        if access.recount is not None and access.recount.rule in _LOOPS and access.line in rounds:
-            found = rounds[access.line]
+        found = rounds.get(access.recount) if access.recount is not None else None
+        if found is None:
+            continue
+        if access.recount is not None and access.recount.rule == CountRule.EXCHANGE_SWAP:
+            swaps[access.block] = (found.requests_on, found.threads_on)
+        else:
             around = next((mask for mask, _ in kernel.shape.loops if mask >> access.block & 1), 1 << access.block)
             for block in graph.bits(around):
                 fixed[block] = (found.requests_on, found.threads_on)
+    fixed.update(swaps)  # fewer than loads, where a minimum or maximum changes nothing
     fixed.update(_ways_of_generics(kernel, sites))
     fixed.update(_conditional_copies(kernel, sites))
     solution = executions.solve(kernel.blocks, lines, entry, fixed, arrivals, kernel.shape, kernel.depths)
@@ -159,7 +161,7 @@ def _ways_of_generics(kernel: MachineKernel, sites: Sequence[SiteCounts]) -> dic
     loops = {
         (kernel.suffix(s.site.module), s.site.ptx_line): s.requests_on
         for s in sites
-        if s.site.generic and s.site.recount is not None and s.site.recount.rule == CountRule.EXCHANGE
+        if s.site.generic and s.site.recount is not None and s.site.recount.rule == CountRule.EXCHANGE_LOAD
     }
     result = {}
     for access in kernel.accesses:
@@ -289,11 +291,8 @@ def _cost(access: MachineAccess, run: Executions, counted: SiteCounts, share: tu
     site = counted.site
     sectors = sectors_ideal = wavefronts = wavefronts_ideal = None
     on = run.threads if access.ptx is not None and access.ptx.in_pieces else _part(counted.threads_on, share)
-    if access.recount is not None and access.recount.rule == CountRule.EXCHANGE:
-        # `counted` holds the wavefronts of the loop's loads and, in place of sectors, those of its swaps.
-        swap = access.instruction.name != "LDS"
-        wavefronts = counted.sectors if swap else counted.wavefronts
-        wavefronts_ideal = counted.sectors_ideal if swap else counted.wavefronts_ideal
+    if access.recount is not None and access.recount.rule in EXCHANGES:
+        wavefronts, wavefronts_ideal = counted.wavefronts, counted.wavefronts_ideal
     elif site.space == Space.SHARED:
         times = 2 if access.instruction.opcode.startswith("ATOMS.CAS") else 1  # one to compare, one to swap
         wavefronts = times * _part(counted.wavefronts, share)

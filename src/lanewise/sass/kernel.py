@@ -14,7 +14,7 @@ from typing import Any
 from lanewise.emulator.lowering import bulk
 from lanewise.emulator.lowering.asynchronous import copy_bytes
 from lanewise.emulator.lowering.memory import space_of, vector_length
-from lanewise.emulator.machine import CountingPlan, CountRule, Recount
+from lanewise.emulator.machine import EXCHANGES, CountingPlan, CountRule, Recount
 from lanewise.ptx.syntax import TYPE_BITS, Function, Instruction
 from lanewise.records import AccessKind, MachineInstruction, SourceLine, Space
 from lanewise.sass import blocks as machine_blocks
@@ -199,9 +199,9 @@ def _access(
     agrees = Space.GENERIC in (space, ptx.space) or space == ptx.space
     if space == Space.LOCAL and ptx.space == Space.GENERIC and len(names.get(line, ())) > 1:
         agrees = False  # a register that a function saves there
-    if not agrees or (kind != ptx.kind and rule != CountRule.EXCHANGE):
+    if not agrees or (kind != ptx.kind and rule not in EXCHANGES):
         return MachineAccess(instruction, block, line, None)
-    differs = instruction.width_bits != ptx.width_bits or rule in (CountRule.EXCHANGE, CountRule.WORDS)
+    differs = instruction.width_bits != ptx.width_bits or rule in (*EXCHANGES, CountRule.WORDS)
     if ptx.in_pieces or not differs or ptx.space in (Space.GENERIC, Space.TEXTURE, Space.SURFACE):
         return MachineAccess(instruction, block, line, ptx)
     return MachineAccess(instruction, block, line, ptx, Recount(module, line[1], instruction.width_bits, rule))
@@ -234,7 +234,7 @@ def _charged(access: MachineAccess, module: int) -> Recount | None:
     if ptx is None or ptx.space == Space.GENERIC or access.line is None:
         return None
     rule = _rule(i, ptx)
-    return None if rule == CountRule.EXCHANGE else Recount(module, access.line[1], i.width_bits, rule)
+    return None if rule in EXCHANGES else Recount(module, access.line[1], i.width_bits, rule)
 
 
 def _names_by_line(section: SassFunction) -> dict[Line, frozenset[str]]:
@@ -254,7 +254,8 @@ def _part_of_generic(
     loop of LDS and ATOMS.CAST for shared ones, a load and a store for local ones. Without, a load and a loop of
     ATOM.CAS change the word that holds a narrow element."""
     if instruction.name in ("LDS", "ATOMS"):
-        recount = Recount(module, line[1], ptx.width_bits, CountRule.EXCHANGE)
+        rule = CountRule.EXCHANGE_LOAD if instruction.name == "LDS" else CountRule.EXCHANGE_SWAP
+        recount = Recount(module, line[1], ptx.width_bits, rule)
         return MachineAccess(instruction, block, line, ptx, recount, only=Space.SHARED)
     if "ST" in names:
         return MachineAccess(
@@ -269,8 +270,10 @@ def _rule(instruction: SassInstruction, ptx: PtxAccess) -> CountRule:
     """How the machine instruction is charged. An atomic that adds one counts each word once; one that the machine does
     not have on shared memory is a loop of loads and compare-and-swaps."""
     if ptx.kind == AccessKind.ATOMIC and ptx.space == Space.SHARED:
-        if instruction.name == "LDS" or ".CAST" in instruction.opcode:
-            return CountRule.EXCHANGE
+        if instruction.name == "LDS":
+            return CountRule.EXCHANGE_LOAD
+        if ".CAST" in instruction.opcode:
+            return CountRule.EXCHANGE_SWAP
         return CountRule.WORDS if ".POPC." in instruction.opcode else CountRule.LANES
     return CountRule.STORE if ptx.kind == AccessKind.STORE else CountRule.LOAD
 

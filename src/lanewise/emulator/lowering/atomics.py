@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
-from lanewise.emulator.lowering import events, memory
+from lanewise.emulator.lowering import events, exchange, memory
 from lanewise.emulator.lowering.recount import recount
 from lanewise.emulator.lowering.tell import tell
 from lanewise.emulator.updates import INTEGER, one_update
@@ -57,10 +57,10 @@ def _atomic(
     results = () if destination is None else memory.components(destination)
     way = events.EXCHANGES if operation == "exch" else events.UPDATES
     events.stored(t, ins, site, address, memory.components(operands[1]), results, way)
-    recount(t, ins, site, address)
     tell(t, ins, site, address)
     mask = t.mask(ins)
     host = _touch(t, ins, space, address, size * count, site, mask)
+    recount(t, ins, site, address, exchange.Update(operation, ins.type, host, values[0]))
     name = f"lw_atom_{operation}_{ins.type}_{'shared' if space == Space.SHARED else 'memory'}"
     t.out.define(name, _helper(name, operation, ins.type, element, space == Space.SHARED))
     vector = f"<32 x {element}>"

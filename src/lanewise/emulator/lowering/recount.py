@@ -13,12 +13,10 @@ from lanewise.emulator.layout import (
     SITE_ON,
     SITE_REQUESTS_ON,
     SITE_SECTORS_IDEAL,
-    SITE_WAVEFRONTS,
-    SITE_WAVEFRONTS_IDEAL,
     STAGE_ARRIVED,
     WINDOW_BYTES,
 )
-from lanewise.emulator.lowering import charges, lane_pattern
+from lanewise.emulator.lowering import charges, exchange, lane_pattern
 from lanewise.emulator.lowering.staged import StagedAccesses
 from lanewise.emulator.machine import CountRule, Recount, TripStage
 from lanewise.emulator.quantity import Quantity
@@ -33,34 +31,22 @@ if TYPE_CHECKING:
     from lanewise.emulator.values import ValueTranslator
 
 
-def recount(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity) -> None:
-    """Count an access again the way the machine instruction that carries its line is charged, where that differs."""
+def recount(
+    t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity, update: exchange.Update | None = None
+) -> None:
+    """Count an access again the way the machine instruction that carries its line is charged, where that differs.
+    `update`: what an atomic is about to do."""
     if not site.generic:
         t.trips.note(ins, site, address)
     for wanted in t.unit.recounts.get((site.module, ins.line), ()):
-        if site.generic and wanted.rule == CountRule.EXCHANGE:
-            _exchange_in_window(t, ins, site, address, wanted)
+        if wanted.rule == CountRule.EXCHANGE_SWAP:
+            continue  # counted with its load
+        if wanted.rule == CountRule.EXCHANGE_LOAD:
+            exchange.count(t, ins, site, address, wanted, update)
         elif site.generic:
             _outside_windows(t, ins, site, address, wanted)
         elif site.space in (Space.GLOBAL, Space.SHARED, Space.LOCAL):
             _recount(t, ins, site, address, wanted)
-
-
-def _exchange_in_window(
-    t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity, wanted: Recount
-) -> None:
-    """The loop of a generic atomic serves the lanes whose addresses lie in the shared window."""
-    extra = t.unit.add_recount(site, wanted)
-    counters, _ = t.site_pointers(extra)
-    out = t.out
-    offsets = out.let(f"sub <32 x i64> {t.vector(address)}, splat (i64 {SHARED_WINDOW})")
-    lanes = out.let(f"icmp ult <32 x i64> {offsets}, splat (i64 {WINDOW_BYTES})")
-    mask = out.let(f"and i32 {out.let(f'bitcast <32 x i1> {lanes} to i32')}, {t.mask(ins)}")
-    narrow = out.let(f"trunc <32 x i64> {offsets} to <32 x i32>")
-    out.define("lw_count_exchange", _EXCHANGE)
-    out.line(
-        f"call void @lw_count_exchange(ptr {counters}, <32 x i32> {narrow}, i32 {mask}, i32 {site.width_bits // 8})"
-    )
 
 
 def _outside_windows(
@@ -103,10 +89,6 @@ def _recount(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Q
     aligned = t.out.let(f"and <32 x {element}> {vector}, splat ({element} {-bytes_})")
     counters, _ = t.site_pointers(extra)
     mask = t.mask(ins)
-    if site.space == Space.SHARED and wanted.rule == CountRule.EXCHANGE:
-        t.out.define("lw_count_exchange", _EXCHANGE)
-        t.out.line(f"call void @lw_count_exchange(ptr {counters}, <32 x i32> {aligned}, i32 {mask}, i32 {bytes_})")
-        return
     t.out.line(charges.call(t.out, site.space, wanted.rule, counters, aligned, mask, bytes_))
 
 
@@ -204,115 +186,6 @@ lane:
   %lost2 = or i32 %lost, %others
   %keep = xor i32 %mine, -1
   %rest2 = and i32 %rest, %keep
-  %last = icmp eq i32 %rest2, 0
-  br i1 %last, label %next, label %lane
-next:
-  %losers = or i32 %lost2, 0
-  %done = icmp eq i32 %losers, 0
-  br i1 %done, label %out, label %round
-out:
-  ret void
-}}
-declare i32 @llvm.ctpop.i32(i32)
-declare i32 @llvm.cttz.i32(i32, i1)
-"""
-
-
-# A loop of loads and compare-and-swaps (`hardware.banks.compare_and_swap`): each round loads for the lanes that wait,
-# then the lowest of each bank (of 8 bytes: in each half of the warp) swaps, unless the first half changed the place in
-# this round. Counts the wavefronts of the loads and, in place of sectors, of the swaps; the rounds; the lanes of all.
-_EXCHANGE = f"""
-define internal void @lw_count_exchange(ptr %c, <32 x i32> %a, i32 %m, i32 %bytes) noinline nounwind {{
-entry:
-  %wide = icmp ugt i32 %bytes, 4
-  %shift = select i1 %wide, i32 3, i32 2
-  %last_bank = select i1 %wide, i32 15, i32 31
-  %s1 = insertelement <32 x i32> poison, i32 %shift, i32 0
-  %sv = shufflevector <32 x i32> %s1, <32 x i32> poison, <32 x i32> zeroinitializer
-  %places = lshr <32 x i32> %a, %sv
-  %box = alloca <32 x i32>, align 128
-  store <32 x i32> %places, ptr %box, align 128
-  %some = icmp ne i32 %m, 0
-  br i1 %some, label %round, label %out
-round:
-  %left = phi i32 [ %m, %entry ], [ %losers, %next ]
-  %w = call i32 @lw_wavefronts(<32 x i32> %a, i32 %left, i32 %bytes, i1 true)
-  %w64 = zext i32 %w to i64
-  %on = call i32 @llvm.ctpop.i32(i32 %left)
-  %on64 = zext i32 %on to i64
-  %cw = getelementptr i64, ptr %c, i64 {SITE_WAVEFRONTS}
-  %ow = load i64, ptr %cw
-  %nw = add i64 %ow, %w64
-  store i64 %nw, ptr %cw
-  %bytes64 = zext i32 %bytes to i64
-  %moved = mul i64 %on64, %bytes64
-  %full = add i64 %moved, 127
-  %least0 = lshr i64 %full, 7
-  %fewer = icmp ult i64 %least0, %w64
-  %least = select i1 %fewer, i64 %least0, i64 %w64
-  %ci = getelementptr i64, ptr %c, i64 {SITE_WAVEFRONTS_IDEAL}
-  %oi = load i64, ptr %ci
-  %ni = add i64 %oi, %least
-  store i64 %ni, ptr %ci
-  %cr = getelementptr i64, ptr %c, i64 {SITE_REQUESTS_ON}
-  %or = load i64, ptr %cr
-  %nr = add i64 %or, 1
-  store i64 %nr, ptr %cr
-  %co = getelementptr i64, ptr %c, i64 {SITE_ON}
-  %oo = load i64, ptr %co
-  %no = add i64 %oo, %on64
-  store i64 %no, ptr %co
-  %below = and i32 %left, 65535
-  %above = lshr i32 %left, 16
-  %b1 = icmp ne i32 %below, 0
-  %a1 = icmp ne i32 %above, 0
-  %both = and i1 %b1, %a1
-  %twice = and i1 %both, %wide
-  %swap = select i1 %twice, i64 4, i64 2
-  %os = load i64, ptr %c
-  %ns = add i64 %os, %swap
-  store i64 %ns, ptr %c
-  %most = shl i64 %least0, 1
-  %rarely = icmp ult i64 %most, %swap
-  %swap_least = select i1 %rarely, i64 %most, i64 %swap
-  %cs = getelementptr i64, ptr %c, i64 {SITE_SECTORS_IDEAL}
-  %oj = load i64, ptr %cs
-  %nj = add i64 %oj, %swap_least
-  store i64 %nj, ptr %cs
-  br label %lane
-lane:
-  %rest = phi i32 [ %left, %round ], [ %rest2, %lane ]
-  %lost = phi i32 [ 0, %round ], [ %lost2, %lane ]
-  %banks = phi i32 [ 0, %round ], [ %banks2, %lane ]
-  %won = phi i32 [ 0, %round ], [ %won2, %lane ]
-  %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
-  %ap = getelementptr i32, ptr %box, i32 %i
-  %place = load i32, ptr %ap
-  %slot = and i32 %place, %last_bank
-  %half = and i32 %i, 16
-  %upper = select i1 %wide, i32 %half, i32 0
-  %bank = or i32 %slot, %upper
-  %bit = shl i32 1, %bank
-  %taken = and i32 %banks, %bit
-  %tries = icmp eq i32 %taken, 0
-  %p1 = insertelement <32 x i32> poison, i32 %place, i32 0
-  %pv = shufflevector <32 x i32> %p1, <32 x i32> poison, <32 x i32> zeroinitializer
-  %same = icmp eq <32 x i32> %places, %pv
-  %samem = bitcast <32 x i1> %same to i32
-  %lower = icmp eq i32 %upper, 0
-  %firsts = select i1 %lower, i32 0, i32 65535
-  %before0 = and i32 %samem, %won
-  %before = and i32 %before0, %firsts
-  %unchanged = icmp eq i32 %before, 0
-  %wins = and i1 %tries, %unchanged
-  %banks2 = or i32 %banks, %bit
-  %less = sub i32 %rest, 1
-  %rest2 = and i32 %rest, %less
-  %me = xor i32 %rest, %rest2
-  %more = or i32 %lost, %me
-  %lost2 = select i1 %wins, i32 %lost, i32 %more
-  %winners = or i32 %won, %me
-  %won2 = select i1 %wins, i32 %winners, i32 %won
   %last = icmp eq i32 %rest2, 0
   br i1 %last, label %next, label %lane
 next:
