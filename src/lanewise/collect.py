@@ -16,7 +16,7 @@ from lanewise.hardware.device import DeviceSpec
 from lanewise.hardware.occupancy import occupancy
 from lanewise.model.launch import DeviceModel, Modelled
 from lanewise.records import Access, KernelResources, LaunchRecord, LineCounts, Pattern, SourceLine, Space
-from lanewise.sass.costs import AccessCost, machine_costs
+from lanewise.sass.costs import AccessCost, MachineCosts, machine_costs
 from lanewise.sass.kernel import MachineKernel
 
 SPILL = "(spill)"  # stands for the array of registers that ptxas keeps in local memory
@@ -35,11 +35,10 @@ def launch_record(
     device: DeviceSpec,
     resources: KernelResources | None,
     machine: MachineKernel | None = None,
-    model: DeviceModel | None = None,
 ) -> LaunchRecord:
     """The record of one launch on a device. `resources` come from ptxas; None leaves occupancy out. `machine` is the
-    code that the launch was counted for; None leaves out what the hardware is charged. `model` says what happened in
-    caches and how long it took; None leaves that out."""
+    code that the launch was counted for; None leaves out what the hardware is charged. What happened in caches, and
+    how long it took, is for `modelled_on` to say."""
     info, outcome = launched.kernel.info, launched.outcome
     threads = block[0] * block[1] * block[2]
     fitting = None
@@ -58,7 +57,7 @@ def launch_record(
         accesses += tuple(machine_access(cost) for cost in costs.accesses if cost.requests > 0)
     if launched.fault is not None:
         accesses = tuple(record for record in accesses if _happened(record))
-    record = LaunchRecord(
+    return LaunchRecord(
         id=number,
         kernel=demangle(symbol),
         symbol=symbol,
@@ -80,21 +79,26 @@ def launch_record(
         completed=launched.fault is None,
         seconds=outcome.seconds,
     )
-    return record if model is None else modelled_on(model, record, launched, machine)
 
 
 def modelled_on(
     model: DeviceModel, record: LaunchRecord, launched: Launched, machine: MachineKernel | None
-) -> LaunchRecord:
+) -> tuple[LaunchRecord, Modelled | None]:
     """The record with what a model says of caches and time; without, where the launch did not end or its machine code
     is not known."""
     info, outcome = launched.kernel.info, launched.outcome
     record = replace(record, device=model.spec.name)
     if machine is None or outcome.trace is None or launched.fault is not None:
-        return record
-    costs = machine_costs(machine, info, outcome.counters, _started(record.grid, record.block, launched))
+        return record, None
     counted = counts.site_counts(info, outcome.counters)
-    return _with_model(record, model.launch(record, machine, costs, info.sites, outcome.trace, counted))
+    modelled = model.launch(record, machine, costs_of(record, launched, machine), info.sites, outcome.trace, counted)
+    return _with_model(record, modelled), modelled
+
+
+def costs_of(record: LaunchRecord, launched: Launched, machine: MachineKernel) -> MachineCosts:
+    """What a launch cost by its machine code."""
+    started = _started(record.grid, record.block, launched)
+    return machine_costs(machine, launched.kernel.info, launched.outcome.counters, started)
 
 
 def _started(grid: Dim, block: Dim, launched: Launched) -> tuple[int, int]:

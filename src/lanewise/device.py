@@ -7,13 +7,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lanewise.advice.advise import advise
+from lanewise.advice.history import History
+from lanewise.advice.subject import Subject
 from lanewise.checks import calls
 from lanewise.checks.checker import Checker
 from lanewise.checks.selection import Check
-from lanewise.collect import launch_record, modelled_on
+from lanewise.collect import costs_of, launch_record, modelled_on
 from lanewise.cudart.backend import FunctionInfo, LaunchOutcome, LaunchRequest, ModuleImage
 from lanewise.cudart.codes import CudaError
 from lanewise.demangle import demangle
+from lanewise.emulator import counts
 from lanewise.emulator.compile import CodeCache, runtime_code
 from lanewise.emulator.engine import Engine, Launched
 from lanewise.emulator.launch import Limits
@@ -23,7 +27,7 @@ from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.program import Program
 from lanewise.errors import LanewiseError, UnsupportedCode
 from lanewise.hardware.device import DeviceSpec
-from lanewise.model.launch import DeviceModel, not_followed, unavailable
+from lanewise.model.launch import DeviceModel, Modelled, not_followed, unavailable
 from lanewise.ptx import parse
 from lanewise.ptx.syntax import Function
 from lanewise.records import Finding, KernelResources, LaunchRecord, SourceLine, Unsupported
@@ -75,6 +79,7 @@ class EmulatedDevice:
         checks: Collection[Check] = (),
         cold: bool = False,
         beside: Sequence[DeviceSpec] = (),
+        advice: bool = False,
     ) -> None:
         self._spec = spec
         self._arch = arch or spec.arch
@@ -91,6 +96,9 @@ class EmulatedDevice:
         self._kept: dict[str, int] = {}
         self._progress = progress
         self._launches = 0
+        self._advice = advice
+        self._advised: set[object] = set()  # kernels and shapes
+        self._history = History()
         self._background = ThreadPoolExecutor(1)
         self._shared_code_is_there = False
         self._model: DeviceModel | None = None
@@ -253,19 +261,54 @@ class EmulatedDevice:
             device=self._spec,
             resources=self.resources(loaded, name),
             machine=machine,
-            model=self._model,
         )
+        modelled = None
+        if self._model is not None:
+            record, modelled = modelled_on(self._model, record, launched, machine)
         if checker is not None:
             record = checker.record(launched, record)
         self._launches += 1
         if launched.fault is not None or record.findings or self._keep(kernel, self._kept.get(kernel, 0)):
             self._kept[kernel] = self._kept.get(kernel, 0) + 1
+            if self._advice and modelled is not None and machine is not None:
+                record = self._with_advice(record, loaded, launched, machine, modelled)
             self.records.append(record)
             for model, records in zip(self._beside, self.records_beside, strict=True):
-                records.append(modelled_on(model, record, launched, machine))
+                records.append(modelled_on(model, record, launched, machine)[0])
         elif kernel not in self._kept:
             self.left_out[kernel] = None
         return launched, record
+
+    def _with_advice(
+        self,
+        record: LaunchRecord,
+        loaded: LoadedProgram,
+        launched: Launched,
+        machine: MachineKernel,
+        modelled: Modelled,
+    ) -> LaunchRecord:
+        """The record with what to change, where its kernel was not launched in this shape before."""
+        shape = (id(loaded), record.symbol, record.grid, record.block, record.dynamic_shared_bytes, record.cluster)
+        if shape not in self._advised and launched.outcome.trace is not None and self._model is not None:
+            self._advised.add(shape)
+            info = launched.kernel.info
+            subject = Subject(
+                record=record,
+                spec=self._spec,
+                function=loaded.program.function(record.symbol),
+                machine=machine,
+                costs=costs_of(record, launched, machine),
+                sites=info.sites,
+                counted=counts.site_counts(info, launched.outcome.counters),
+                trace=launched.outcome.trace,
+                modelled=modelled,
+                sources=self.sources,
+                before=self._history,
+                cold=self._model.cold,
+            )
+            record = advise(subject)
+        self._history.launches.append(record)
+        return record
 
     def copied(self, to: int, source: int, size: int) -> tuple[Finding, ...]:
         """As of `Backend`: bytes of the host are defined, those that go to the host must be."""

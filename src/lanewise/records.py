@@ -237,6 +237,17 @@ class Gain:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence of advice by its key in the catalogue and what fills its places, so that it can be said in another
+    language. `part` is the field that it stands in: "message", "evidence", "next_step", "price", "change". A value that
+    starts with `@` is itself a key."""
+
+    part: str
+    key: str
+    values: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LaneSample:
     """One request of an access as it was recorded: where its lanes went. `lanes` are bytes from `base`, None for a lane
     that took no part; `base` is an address of global memory, or an offset in the block's shared memory."""
@@ -277,6 +288,7 @@ class Finding:
     price: str | None = None
     rung: str | None = None
     samples: tuple[LaneSample, ...] = ()
+    said: tuple[Said, ...] = ()  # the sentences of advice by their keys
 
     @property
     def file(self) -> str | None:
@@ -372,6 +384,7 @@ class LaunchRecord:
     caches: str | None = None  # "warm": as the launches before left them; "cold": emptied before the launch
     advice: tuple[Finding, ...] = ()  # what to change, the most worth first; of the first launch of a shape
     samples: tuple[LaneSample, ...] = ()  # a request of each access, where advice was asked for
+    advised: bool = False  # whether changes were looked for: where they were, no advice means nothing worth it
     seconds: float = field(default=0.0, compare=False)  # wall time of the emulation; never written to JSON
 
 

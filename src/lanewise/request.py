@@ -45,6 +45,7 @@ class RunRequest:
     checks: tuple[str, ...] = ()  # names of `checks.selection.Check`
     config: Path | None = None  # suppressions; None: the file nearest to the program
     build: Build = Build.OPTIMISED
+    advice: bool = True  # what to change, tried where it can be (docs/advice.md)
     schedules: int = 1  # runs, each with another order of blocks and warps
     progress: Progress | None = field(default=None, compare=False)
 

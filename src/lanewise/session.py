@@ -83,6 +83,7 @@ def run_built(
         cold=request.cold,
         checks=tuple(map(Check, request.checks)),
         beside=beside,
+        advice=request.advice,
     )
     output = None if shows_output else subprocess.DEVNULL
     env = {**os.environ, "LANEWISE_CHECKS": "1"} if request.checks else None

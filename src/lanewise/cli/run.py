@@ -73,6 +73,9 @@ def run(
             help="Check too, for all or for some of bounds,race,uninitialised,barrier,leak (see check).",
         ),
     ] = None,
+    advice: Annotated[
+        bool, typer.Option("--advice/--no-advice", help="Say what to change, tried where it can be.")
+    ] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "--no-report", help="Print nothing after the program.")] = False,
 ) -> None:
     """Run a CUDA program on the CPU and report, line by line, what it does to the GPU's memory system.
@@ -105,6 +108,7 @@ def run(
         deterministic=deterministic,
         max_instructions=max_instructions,
         max_seconds=max_seconds,
+        advice=advice,
         progress=line,
         checks=() if check is None else selection.names(selection.parse(check)),
     )

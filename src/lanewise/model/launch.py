@@ -26,12 +26,15 @@ _COALESCING_TURNS = 2
 
 @dataclass(frozen=True, slots=True)
 class Modelled:
-    """What the model says of one launch."""
+    """What the model says of one launch, and what it says it from."""
 
     timing: Timing
     memory: MemoryTraffic
     roof: Roof
     caches: str
+    placed: Placement
+    traffic: Traffic
+    demand: Demand
 
 
 class DeviceModel:
@@ -74,7 +77,8 @@ class DeviceModel:
         asked = demand(machine, costs, sites, traffic, counted, placed.warps, placed.warps_per_block, self.spec.rates)
         timed = timing(self.spec, placed, asked, cold=self.cold)
         caches = "cold" if self.cold else "warm"
-        return Modelled(timed, _memory(sites, traffic), _roof(self.spec, asked, timed), caches)
+        below = _memory(sites, traffic)
+        return Modelled(timed, below, _roof(self.spec, asked, timed), caches, placed, traffic, asked)
 
     def _traffic(
         self, placed: Placement, machine: MachineKernel, costs: MachineCosts, sites: tuple[SiteInfo, ...], trace: Trace

@@ -7,9 +7,11 @@ from collections.abc import Collection, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
+from lanewise.catalogue import Catalogue
 from lanewise.records import LaunchRecord, RunResult
 from lanewise.report import text
 from lanewise.report.access_table import STYLES, Table
+from lanewise.report.advice import advice_lines
 from lanewise.report.excerpt import HOT_PERCENT, AccessRow, SourceRow, as_named, excerpt
 from lanewise.report.findings import finding_lines
 from lanewise.report.fold import Fold
@@ -23,10 +25,13 @@ MOST_ROWS = 8  # accesses of one line
 
 
 class KernelBlock:
-    """One fold, ready to be shown; `alone` where its kernel has no other block to be told from."""
+    """One fold, ready to be shown; `alone` where its kernel has no other block to be told from. `number` of all folds,
+    from 1, by which `lanewise explain` knows it."""
 
-    def __init__(self, fold: Fold, result: RunResult, *, alone: bool) -> None:
+    def __init__(self, fold: Fold, result: RunResult, number: int, words: Catalogue, *, alone: bool) -> None:
         self.fold = fold
+        self.number = number
+        self._words = words
         self._result = result
         self._alone = alone
         self._rows = excerpt(fold, result.sources)
@@ -48,12 +53,19 @@ class KernelBlock:
             lines.append(Text(""))
         if "sass" in show:
             lines += [*machine_lines(fold, self._result.sources, width), Text("")]
+        return [*lines, *self._verdict(width)]
+
+    def _verdict(self, width: int) -> list[Text]:
+        """What to change, where that was looked for; else which accesses are far from their ideal."""
+        if self.fold.first.advice or (self.fold.first.advised and not self.problems):
+            return advice_lines(self.fold, self.number, self._words, width)
+        lines: list[Text] = []
         for number, problem in enumerate(self.problems[:MOST_PROBLEMS], start=1):
             lines += [Text(line) for line in text.wrap(problem.sentence, width, first=f"  {number}  ")]
         if len(self.problems) > MOST_PROBLEMS:
             lines.append(Text(f"     and {len(self.problems) - MOST_PROBLEMS} more, marked above"))
-        if not self.problems and fold.first.completed:
-            lines += [Text(line) for line in text.wrap(praise(fold), width, first="  ")]
+        if not self.problems and self.fold.first.completed:
+            lines += [Text(line) for line in text.wrap(praise(self.fold), width, first="  ")]
         return lines
 
 

@@ -10,8 +10,10 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+from lanewise.catalogue import catalogue
 from lanewise.records import RunResult
 from lanewise.report import text
+from lanewise.report.advice import look_first
 from lanewise.report.check import all_findings, check_lines, summary_sentences
 from lanewise.report.excerpt import basename
 from lanewise.report.findings import finding_lines, unsupported_lines
@@ -64,20 +66,22 @@ def report_text(result: RunResult, width: int = PIPED, show: Collection[str] = (
 
 def report_lines(result: RunResult, width: int, show: Collection[str] = ()) -> list[Text]:
     width = min(max(width, NARROWEST), WIDEST)
+    words = catalogue()
     lines = [Text(""), _title(result, width)]
     folds = fold_launches(result.launches)
     shown = _worth_showing(folds)
     blocks_of = Counter(fold.first.symbol for fold in folds)
     blocks = [
-        KernelBlock(fold, result, alone=blocks_of[fold.first.symbol] == 1)
-        for fold, show in zip(folds, shown, strict=True)
+        KernelBlock(fold, result, number, words, alone=blocks_of[fold.first.symbol] == 1)
+        for number, (fold, show) in enumerate(zip(folds, shown, strict=True), start=1)
         if show
     ]
     for block in blocks:
         lines += [Text(""), *block.lines(width, show)]
     lines += _left_out(folds, shown, width)
     lines += _findings(result, width)
-    lines += _worst(blocks, width)
+    advised = [(block.number, block.fold) for block in blocks if block.fold.first.advised]
+    lines += look_first(advised, words, width, MOST_WORST) if advised else _worst(blocks, width)
     plot = roofline_lines(folds, width)
     lines += [Text(""), *plot] if plot else []
     lines += [Text(""), *_ending(result, folds, width)]
@@ -93,11 +97,11 @@ def _title(result: RunResult, width: int) -> Text:
 
 
 def _worth_showing(folds: Sequence[Fold]) -> list[bool]:
-    """All shapes of a kernel, or, where it has many, those with the most instructions and those with findings."""
+    """All shapes of a kernel, or, where it has many, those with the most instructions, findings or advice."""
     shapes: dict[str, list[int]] = {}
     for position, fold in enumerate(folds):
         shapes.setdefault(fold.first.symbol, []).append(position)
-    shown = [bool(fold.findings) for fold in folds]
+    shown = [bool(fold.findings or fold.first.advice) for fold in folds]
     for positions in shapes.values():
         for position in sorted(positions, key=lambda at: -folds[at].all_instructions)[:MOST_SHAPES]:
             shown[position] = True

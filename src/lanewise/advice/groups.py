@@ -1,0 +1,108 @@
+"""The accesses of a launch as a programmer sees them: all copies of one access on one line together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lanewise.advice import names
+from lanewise.advice.subject import Subject
+from lanewise.emulator.trace import SITE_SHIFT
+from lanewise.records import AccessKind, SourceLine, Space
+from lanewise.sass.costs import AccessCost
+
+SECTOR = 32
+_SECTORS_OF_LINE = 0xF
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Machine instructions that make the accesses of one kind to one array on one line; `array` as the source calls it,
+    where that is known. Counts are sums over the launch."""
+
+    source: SourceLine | None
+    ptx_line: int
+    space: Space
+    kind: AccessKind
+    array: str | None
+    costs: tuple[AccessCost, ...]
+
+    @property
+    def requests(self) -> int:
+        return sum(cost.requests for cost in self.costs)
+
+    @property
+    def sectors(self) -> int:
+        return sum(cost.sectors or 0 for cost in self.costs)
+
+    @property
+    def sectors_ideal(self) -> int:
+        return sum(cost.sectors_ideal or 0 for cost in self.costs)
+
+    @property
+    def wavefronts(self) -> int:
+        return sum(cost.wavefronts or 0 for cost in self.costs)
+
+    @property
+    def wavefronts_ideal(self) -> int:
+        return sum(cost.wavefronts_ideal or 0 for cost in self.costs)
+
+    @property
+    def bytes_asked(self) -> int:
+        """By all lanes that took part."""
+        return sum(cost.threads_on * cost.access.instruction.width_bits // 8 for cost in self.costs)
+
+    @property
+    def width_bytes(self) -> int:
+        """That a lane accesses at once."""
+        return max(cost.access.instruction.width_bits for cost in self.costs) // 8
+
+    @property
+    def stride_bytes(self) -> int | None:
+        """The one distance of neighbouring lanes, where all have it."""
+        strides = {None if cost.site is None else cost.site.stride for cost in self.costs}
+        return strides.pop() if len(strides) == 1 else None
+
+    @property
+    def sites(self) -> frozenset[int]:
+        """Indices of the accesses of PTX."""
+        return frozenset(cost.site.site.index for cost in self.costs if cost.site is not None)
+
+
+def groups(subject: Subject, *spaces: Space) -> list[Group]:
+    """Groups of the spaces, in the order of the machine code; accesses that never ran are left out."""
+    found: dict[object, list[AccessCost]] = {}
+    arrays: dict[object, str | None] = {}
+    for cost in subject.costs.accesses:
+        memory = cost.access.instruction.memory
+        if cost.space not in spaces or cost.requests == 0 or memory is None or cost.site is None:
+            continue
+        site = cost.site.site
+        array = names.array(subject.function, subject.sources, site)
+        source = site.source
+        place = (source.outermost.file, source.outermost.line) if source is not None else site.ptx_line
+        key = (place, cost.space, site.kind, array)
+        found.setdefault(key, []).append(cost)
+        arrays[key] = array
+    return [_group(tuple(costs), arrays[key]) for key, costs in found.items()]
+
+
+def _group(costs: tuple[AccessCost, ...], array: str | None) -> Group:
+    assert costs[0].site is not None
+    site = costs[0].site.site
+    return Group(site.source, site.ptx_line, costs[0].space, site.kind, array, costs)
+
+
+def footprint(subject: Subject, sites: frozenset[int]) -> int:
+    """Bytes of the distinct sectors that accesses touch in the launch; an estimate where a share was followed."""
+    records = subject.trace.records
+    of_sites = records[np.isin(records["what"] >> SITE_SHIFT, list(sites))]
+    order = np.argsort(of_sites["line"], kind="stable")
+    lines, masks = of_sites["line"][order], of_sites["what"][order] & _SECTORS_OF_LINE
+    if not len(lines):
+        return 0
+    starts = np.flatnonzero(np.r_[True, lines[1:] != lines[:-1]])
+    touched = np.bitwise_or.reduceat(masks, starts)
+    sectors = sum(int((touched >> bit & 1).sum()) for bit in range(4))
+    return sectors * SECTOR << subject.trace.level

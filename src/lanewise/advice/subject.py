@@ -1,0 +1,80 @@
+"""Everything that a rule may look at of one launch, and what the launch would take with other counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lanewise.advice.history import History
+from lanewise.emulator.counts import SiteCounts
+from lanewise.emulator.trace import Trace
+from lanewise.emulator.unit import SiteInfo
+from lanewise.hardware.device import DeviceSpec
+from lanewise.model.caches import Traffic
+from lanewise.model.demand import Demand, demand
+from lanewise.model.launch import Modelled
+from lanewise.model.placement import Placement
+from lanewise.model.time import timing
+from lanewise.ptx.syntax import Function
+from lanewise.records import LaunchRecord
+from lanewise.sass.costs import MachineCosts
+from lanewise.sass.kernel import MachineKernel
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One launch that was carried out to its end and modelled."""
+
+    record: LaunchRecord
+    spec: DeviceSpec
+    function: Function  # PTX of the kernel
+    machine: MachineKernel
+    costs: MachineCosts
+    sites: tuple[SiteInfo, ...]
+    counted: Sequence[SiteCounts]  # of the sites
+    trace: Trace
+    modelled: Modelled
+    sources: Mapping[str, str]  # texts by path
+    before: History  # launches before this one
+    cold: bool
+
+    @property
+    def time_us(self) -> float:
+        return self.modelled.timing.time_us
+
+    @property
+    def placed(self) -> Placement:
+        return self.modelled.placed
+
+    @property
+    def traffic(self) -> Traffic:
+        return self.modelled.traffic
+
+    @property
+    def demand(self) -> Demand:
+        return self.modelled.demand
+
+    def asked(
+        self,
+        *,
+        costs: MachineCosts | None = None,
+        traffic: Traffic | None = None,
+        counted: Sequence[SiteCounts] | None = None,
+        placed: Placement | None = None,
+    ) -> Demand:
+        """What the launch asks of the units; with what is given in place of its own."""
+        placed = placed or self.placed
+        return demand(
+            self.machine,
+            costs or self.costs,
+            self.sites,
+            traffic or self.traffic,
+            self.counted if counted is None else counted,
+            placed.warps,
+            placed.warps_per_block,
+            self.spec.rates,
+        )
+
+    def retime(self, asked: Demand, placed: Placement | None = None) -> float:
+        """Modelled microseconds of a launch that asks for this, on this device."""
+        return timing(self.spec, placed or self.placed, asked, cold=self.cold).time_us

@@ -1,0 +1,75 @@
+"""The counts of a launch as a change would leave them; `Subject.retime` says what it would take then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from lanewise.advice.groups import Group, footprint
+from lanewise.advice.subject import Subject
+from lanewise.model.caches import SiteTraffic, Traffic
+from lanewise.model.demand import Demand
+from lanewise.records import AccessKind
+from lanewise.sass.costs import AccessCost
+
+_SECTORS_OF_LINE = 4
+
+
+def coalesced(subject: Subject, changed: Iterable[Group], *, packed: bool) -> Demand:
+    """What the launch would ask for if neighbouring lanes of these groups accessed neighbouring elements.
+
+    `packed`: the data is laid out anew, so that bytes that nobody asks for are not moved; else the same bytes are
+    accessed in another order, and DRAM moves as many.
+    """
+    chosen = list(changed)
+    ids = {id(cost) for group in chosen for cost in group.costs}
+    costs = tuple(_ideal(cost) if id(cost) in ids else cost for cost in subject.costs.accesses)
+    sites = dict(subject.traffic.sites)
+    written, filled = subject.traffic.written_sectors, subject.traffic.filled_sectors
+    for group in chosen:
+        share = group.sectors_ideal / group.sectors if group.sectors else 1.0
+        touched = footprint(subject, group.sites)
+        used = min(1.0, group.bytes_asked / touched) if packed and touched else 1.0
+        for index in group.sites & sites.keys():
+            sites[index] = _narrower(sites[index], share, used)
+        if group.kind == AccessKind.STORE:
+            all_stored = footprint(subject, _stores(subject))
+            part = touched / all_stored if all_stored else 0.0
+            written -= written * part * (1 - used)
+            filled -= filled * part
+    traffic = Traffic(sites, written, max(0.0, filled), subject.traffic.atomic_steps, subject.traffic.share)
+    return subject.asked(costs=replace(subject.costs, accesses=costs), traffic=traffic)
+
+
+def _stores(subject: Subject) -> frozenset[int]:
+    return frozenset(site.index for site in subject.sites if site.kind == AccessKind.STORE)
+
+
+def _ideal(cost: AccessCost) -> AccessCost:
+    site = cost.site
+    if site is not None:
+        site = replace(site, sectors=site.sectors_ideal, wavefronts=site.wavefronts_ideal)
+    return replace(cost, sectors=cost.sectors_ideal, site=site)
+
+
+def _narrower(site: SiteTraffic, share: float, used: float) -> SiteTraffic:
+    """Requests of `share` of the sectors; of the bytes that DRAM moved for them, `used` are still needed."""
+    requests = site.from_l1 + site.from_l2 + site.from_dram
+    sectors = site.sectors * share
+    asked = min(site.sectors - site.l1_hits, sectors)
+    below = asked / (site.sectors - site.l1_hits) if site.sectors > site.l1_hits else 1.0
+    l2, dram = site.l2_sectors * below, site.dram_sectors * used
+    far = min(requests, dram)
+    middle = min(requests - far, max(0.0, asked - dram))
+    return SiteTraffic(
+        sectors=sectors,
+        lines=min(site.lines, max(requests, sectors / _SECTORS_OF_LINE)),
+        l1_hits=sectors - asked,
+        merged=site.merged * below,
+        l2_sectors=l2,
+        l2_hits=max(0.0, l2 - (site.l2_sectors - site.l2_hits) * used),
+        dram_sectors=min(dram, l2),
+        from_l1=requests - far - middle,
+        from_l2=middle,
+        from_dram=far,
+    )

@@ -1,0 +1,115 @@
+"""What to change in a kernel, numbered within its block; or that nothing is left that is worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from lanewise.catalogue import Catalogue, parts
+from lanewise.records import Finding, LaunchRecord
+from lanewise.report import text
+from lanewise.report.excerpt import basename
+from lanewise.report.fold import Fold
+from lanewise.report.timing import microseconds
+
+WORTH_PERCENT = 5  # of a launch: what saves less is not given (`advice.rank`)
+_AT_ROOF = 0.85  # share of the time from which a unit counts as a roof, as in the model
+
+
+def number(block: int, finding: int) -> str:
+    """What `lanewise explain` calls a finding: block of the report and place in it, both from 1."""
+    return f"{block}.{finding}"
+
+
+def advice_lines(fold: Fold, block: int, words: Catalogue, width: int) -> list[Text]:
+    """The findings of a block, or one line where there are none."""
+    if not fold.first.advice:
+        return [Text(line) for line in text.wrap(nothing_left(fold.first, words), width, first="  ")]
+    lines: list[Text] = []
+    digits = len(number(block, len(fold.first.advice)))
+    for position, finding in enumerate(fold.first.advice, start=1):
+        lines += _finding(finding, number(block, position), digits, words, width)
+    return lines
+
+
+def _finding(finding: Finding, named: str, digits: int, words: Catalogue, width: int) -> list[Text]:
+    first = f"  {named:<{digits}}  "
+    indent = " " * len(first)
+    head = f"{place(finding)}{said(finding, 'message', words)}"
+    lines = [Text(line) for line in text.wrap(head, width, first=first)]
+    body = [*parts(finding, "evidence", words), said(finding, "next_step", words)]
+    price = said(finding, "price", words)
+    if price:
+        body.append(words.say("report.price", price=price))
+    lines += [Text(line) for line in text.wrap(" ".join(body), width, first=indent)]
+    lines += [Text(line, style="bold") for line in text.wrap(gain(finding, words), width, first=indent)]
+    lines += [Text(line, style="dim") for line in text.wrap(pointers(finding, named, words), width, first=indent)]
+    return lines
+
+
+def gain(finding: Finding, words: Catalogue) -> str:
+    """`a tile in shared memory: 74.0 -> 17.0 us (tried: re-run)`."""
+    assert finding.gain is not None
+    return words.say(
+        "report.gain",
+        change=said(finding, "change", words),
+        before=microseconds(finding.gain.before_us),
+        after=microseconds(finding.gain.after_us),
+        tried=f"@tried.{finding.gain.tried.value}",
+    )
+
+
+def pointers(finding: Finding, named: str, words: Catalogue) -> str:
+    """Commands that show more of it."""
+    commands = [words.say("report.explain", number=named)]
+    if finding.rung is not None:
+        subject, _, rung = finding.rung.partition(" ")
+        commands.insert(0, words.say("report.ladder", subject=subject, rung=rung))
+    return "   ".join(commands)
+
+
+def said(finding: Finding, part: str, words: Catalogue) -> str:
+    """A field of advice in the language of `words`; empty where it has none."""
+    return next(iter(parts(finding, part, words)), "")
+
+
+def place(finding: Finding) -> str:
+    """`transpose.cu:10: `, or nothing where a finding is of the whole kernel."""
+    if finding.line is not None and finding.file is not None:
+        return f"{text.clean(basename(finding.file))}:{finding.line}: "
+    return f"PTX line {finding.ptx_line}: " if finding.ptx_line is not None else ""
+
+
+def nothing_left(launch: LaunchRecord, words: Catalogue) -> str:
+    """Of a launch without advice: how near the busiest unit is to its roof."""
+    busiest = launch.units[0] if launch.units else None
+    if busiest is not None and busiest.share >= _AT_ROOF:
+        share = f"{100 * busiest.share:.0f}"
+        return words.say("report.at_roof", share=share, unit=busiest.name, percent=str(WORTH_PERCENT))
+    return words.say("report.nothing_left", percent=str(WORTH_PERCENT))
+
+
+def look_first(blocks: Sequence[tuple[int, Fold]], words: Catalogue, width: int, most: int) -> list[Text]:
+    """Over all kernels the changes that save the most, all launches together. Nothing for fewer than two."""
+    found = [
+        (fold.launches * (finding.gain.before_us - finding.gain.after_us), number(block, position), finding, fold)
+        for block, fold in blocks
+        for position, finding in enumerate(fold.first.advice, start=1)
+        if finding.gain is not None
+    ]
+    if len(found) < 2 or len(blocks) < 2:
+        return []
+    found.sort(key=lambda item: -item[0])
+    lines = [Text(""), Text(words.say("report.look_first"), style="bold")]
+    for saved, named, finding, fold in found[:most]:
+        name = text.shorten(text.kernel_name(fold.first.kernel), width // 3)
+        line = words.say(
+            "report.worth",
+            place=place(finding),
+            change=said(finding, "change", words),
+            kernel=name,
+            saved=microseconds(saved),
+        )
+        lines += [Text(part) for part in text.wrap(line, width, first=f"  {named}  ")]
+    return lines
