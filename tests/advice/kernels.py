@@ -17,7 +17,7 @@ Dim = tuple[int, int, int]
 
 
 class Kernels:
-    """Kernels of one source, with advice for each launch; arrays are given as sizes in bytes, filled with 0, 1, 2, ..."""
+    """Kernels of one source, with advice for each launch. Arrays hold 0, 1, 2, ..."""
 
     def __init__(self, source: str, *, device: str = "h200") -> None:
         spec = devices.load(device)
