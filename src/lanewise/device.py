@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lanewise.advice.advise import advise
+from lanewise.advice.advise import advise, advise_run
 from lanewise.advice.history import History
 from lanewise.advice.subject import Subject
 from lanewise.checks import calls
@@ -309,6 +309,11 @@ class EmulatedDevice:
             record = advise(subject)
         self._history.launches.append(record)
         return record
+
+    def finish(self) -> None:
+        """The program has ended: add to its records what only all launches together show."""
+        if self._advice:
+            self.records = advise_run(self._history, self.records)
 
     def copied(self, to: int, source: int, size: int) -> tuple[Finding, ...]:
         """As of `Backend`: bytes of the host are defined, those that go to the host must be."""

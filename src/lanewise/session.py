@@ -92,6 +92,7 @@ def run_built(
     )
     if ended.interrupted:
         raise KeyboardInterrupt
+    device.finish()
     first = _result(request, spec.name, arch, device, ended, notes)
     others = zip(beside, device.records_beside, strict=True)
     return [first, *(replace(first, device=other.name, launches=tuple(records)) for other, records in others)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lanewise.advice.history import History
 from lanewise.advice.subject import Subject
 from lanewise.catalogue import catalogue
-from lanewise.records import Finding, Gain, LaneSample, Said, Severity, SourceLine, Tried
+from lanewise.records import Finding, Gain, LaneSample, LaunchRecord, Said, Severity, SourceLine, Tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def say(key: str, **values: str) -> Sentence:
 
 def advice(
     rule: str,
-    subject: Subject,
+    record: LaunchRecord,
     *,
     message: Sentence,
     change: Sentence,
@@ -68,6 +68,8 @@ def advice(
     named = [("message", message), ("change", change), ("next_step", next_step), *(("evidence", e) for e in evidence)]
     if price is not None:
         named.append(("price", price))
+    if record.time_us is None:
+        raise ValueError("a launch without a modelled time has nothing to gain from")
     said = tuple(sentence.as_part(part) for part, sentence in named)
     words = catalogue()
     texts: dict[str, list[str]] = {}
@@ -77,12 +79,12 @@ def advice(
         check=rule,
         severity=Severity.NOTE,
         message=texts["message"][0],
-        kernel=subject.record.kernel,
+        kernel=record.kernel,
         source=source,
         ptx_line=ptx_line,
         evidence=tuple(texts.get("evidence", ())),
         next_step=texts["next_step"][0],
-        gain=Gain(subject.time_us, round(after_us, 3), tried, texts["change"][0]),
+        gain=Gain(record.time_us, round(after_us, 3), tried, texts["change"][0]),
         price=texts["price"][0] if price is not None else None,
         rung=rung,
         samples=samples,

@@ -35,7 +35,7 @@ def _tile(subject: Subject, group: Group, stride: int) -> Finding:
     pitch = (_TILE + 1) * group.width_bytes
     return advice(
         NAME,
-        subject,
+        subject.record,
         message=_message(group, stride),
         evidence=[say("strided_access.used_by_others")],
         change=say("strided_access.tile_change"),
@@ -53,7 +53,7 @@ def _pack(subject: Subject, group: Group, stride: int, touched: int) -> Finding:
     """Nobody uses the bytes between: they must not lie there."""
     return advice(
         NAME,
-        subject,
+        subject.record,
         message=_message(group, stride),
         evidence=[say("strided_access.unused", used=f"{group.bytes_asked:,}", moved=f"{touched:,}")],
         change=say("strided_access.pack_change"),
