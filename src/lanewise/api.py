@@ -63,6 +63,11 @@ class Record:
     def findings(self) -> tuple[Finding, ...]:
         return self.launch.findings
 
+    @property
+    def advice(self) -> tuple[Finding, ...]:
+        """What to change; of `kernel[grid, block].advise(...)`."""
+        return self.launch.advice
+
     def report(self, width: int = 100) -> str:
         """The report of `lanewise run` for this launch."""
         return report_text(self.result, width)
@@ -175,7 +180,17 @@ class Launcher:
         record, _ = self._launch(arguments, device.checker_for(selection.parse(checks)))
         return record
 
-    def _launch(self, arguments: tuple[Any, ...], checker: Checker | None) -> tuple[Record, Finding | None]:
+    def advise(self, *arguments: Any) -> Record:
+        """Run, and say what to change: the record's `advice`, the most worth first (docs/advice.md). Raises as a call
+        does."""
+        record, fault = self._launch(arguments, None, advise=True)
+        if fault is not None:
+            raise KernelFault(fault)
+        return record
+
+    def _launch(
+        self, arguments: tuple[Any, ...], checker: Checker | None, *, advise: bool = False
+    ) -> tuple[Record, Finding | None]:
         device, loaded = self.kernel.device, self.kernel.loaded
         resources = device.resources(loaded, self.kernel.symbol)
         why = refuse(
@@ -227,6 +242,7 @@ class Launcher:
                 cluster=cluster,
                 cooperative=self._fits(resources),
                 checker=checker,
+                advise=advise,
             )
             if checker is not None:  # arrays are all copied back: what nobody has written may not be wanted
                 leaving = (finding for part in places.parts() for finding in checker.leaves(*part, unwritten=False))

@@ -7,9 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lanewise.advice.advise import advise, advise_run
+from lanewise.advice.advise import advise_on, advise_run
 from lanewise.advice.history import History
 from lanewise.advice.subject import Subject
+from lanewise.alike import patterns
 from lanewise.checks import calls
 from lanewise.checks.checker import Checker
 from lanewise.checks.selection import Check
@@ -229,9 +230,10 @@ class EmulatedDevice:
         cluster: tuple[int, int, int] | None = None,
         cooperative: bool = False,
         checker: Checker | None = None,
+        advise: bool = False,
     ) -> tuple[Launched, LaunchRecord]:
         """Run one launch and record it. `cluster` None: as the kernel itself says; `checker`: of this launch, where the
-        device has none for all. Raises UnsupportedCode."""
+        device has none for all; `advise`: say what to change, whatever was said before. Raises UnsupportedCode."""
         checker = checker or self.checker
         cluster = cluster or cluster_of(loaded.program.function(name))
         kernel = demangle(name)
@@ -270,8 +272,9 @@ class EmulatedDevice:
         self._launches += 1
         if launched.fault is not None or record.findings or self._keep(kernel, self._kept.get(kernel, 0)):
             self._kept[kernel] = self._kept.get(kernel, 0) + 1
-            if self._advice and modelled is not None and machine is not None:
+            if modelled is not None and machine is not None and (advise or self._is_first(record, loaded)):
                 record = self._with_advice(record, loaded, launched, machine, modelled)
+            self._history.launches.append(record)
             self.records.append(record)
             for model, records in zip(self._beside, self.records_beside, strict=True):
                 records.append(modelled_on(model, record, launched, machine)[0])
@@ -287,28 +290,35 @@ class EmulatedDevice:
         machine: MachineKernel,
         modelled: Modelled,
     ) -> LaunchRecord:
-        """The record with what to change, where its kernel was not launched in this shape before."""
+        """The record with what to change."""
+        info = launched.kernel.info
+        assert launched.outcome.trace is not None  # it was modelled
+        subject = Subject(
+            record=record,
+            spec=self._spec,
+            function=loaded.program.function(record.symbol),
+            machine=machine,
+            costs=costs_of(record, launched, machine),
+            sites=info.sites,
+            counted=counts.site_counts(info, launched.outcome.counters),
+            trace=launched.outcome.trace,
+            modelled=modelled,
+            sources=self.sources,
+            before=self._history,
+            cold=self._model is not None and self._model.cold,
+        )
+        return advise_on(subject)
+
+    def _is_first(self, record: LaunchRecord, loaded: LoadedProgram) -> bool:
+        """Whether advice is wanted, and the kernel was not launched in this shape, with these patterns, before."""
+        if not self._advice:
+            return False
         shape = (id(loaded), record.symbol, record.grid, record.block, record.dynamic_shared_bytes, record.cluster)
-        if shape not in self._advised and launched.outcome.trace is not None and self._model is not None:
-            self._advised.add(shape)
-            info = launched.kernel.info
-            subject = Subject(
-                record=record,
-                spec=self._spec,
-                function=loaded.program.function(record.symbol),
-                machine=machine,
-                costs=costs_of(record, launched, machine),
-                sites=info.sites,
-                counted=counts.site_counts(info, launched.outcome.counters),
-                trace=launched.outcome.trace,
-                modelled=modelled,
-                sources=self.sources,
-                before=self._history,
-                cold=self._model.cold,
-            )
-            record = advise(subject)
-        self._history.launches.append(record)
-        return record
+        kind = (shape, patterns(record))
+        if kind in self._advised:
+            return False
+        self._advised.add(kind)
+        return True
 
     def finish(self) -> None:
         """The program has ended: add to its records what only all launches together show."""

@@ -10,7 +10,7 @@ from pages import ROOT
 
 PACKAGE = ROOT / "src/lanewise"
 _ROW = re.compile(r"^\| `(\w+)/` \|.*\| ([^|]*) \|$", re.M)
-_NAMES = {"demangle", "version"}  # for every room
+_NAMES = {"demangle", "version", "alike"}  # for every room
 
 
 def rooms() -> dict[str, str]:

@@ -12,7 +12,7 @@ from lanewise.advice.subject import Subject
 from lanewise.records import Finding, LaunchRecord
 
 
-def advise(subject: Subject) -> LaunchRecord:
+def advise_on(subject: Subject) -> LaunchRecord:
     """The record with advice, the most worth first."""
     rules = all_rules()
     found = [finding for rule in rules if rule.find is not None for finding in rule.find(subject)]

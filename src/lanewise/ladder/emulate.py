@@ -48,8 +48,9 @@ class Outcome:
         return self.result.launches if self.result else ()
 
 
-def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE) -> Outcome:
+def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE, advise: bool = False) -> Outcome:
     """Run the launches of a plan. Buffers that are not inputs start with all bits set, or zero where the plan says so.
+    `advise`: the records say what to change.
 
     Raises what `lanewise.compile` and a launch raise: CompileError, UnsupportedCode, KernelFault, UsageError.
     """
@@ -85,7 +86,7 @@ def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE
         for launch in plan.launches:
             arguments = [_argument(kind, value, places, handles, maps) for kind, value in launch.arguments]
             call = kernels[launch.kernel][launch.grid, launch.block, launch.shared_bytes]
-            records.append(call(*arguments))
+            records.append(call.advise(*arguments) if advise else call(*arguments))
             counts.update(counted(records[-1].launch))
         for name, array in outputs.items():
             array[...] = np.frombuffer(memory.read(places[name], array.nbytes), array.dtype)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from lanewise.records import Access, Finding, LaunchRecord, LineCounts, Pattern, Space
+from lanewise.alike import patterns, shown_accesses
+from lanewise.records import Access, Finding, LaunchRecord, LineCounts, Pattern
 
 T = TypeVar("T")
 
@@ -47,40 +48,8 @@ def fold_launches(launches: Iterable[LaunchRecord]) -> tuple[Fold, ...]:
     for launch in launches:
         shared = launch.dynamic_shared_bytes
         shape = (launch.symbol, launch.grid, launch.block, launch.cluster, shared, launch.device, launch.resources)
-        groups.setdefault((shape, launch.completed, _patterns(launch)), []).append(launch)
+        groups.setdefault((shape, launch.completed, patterns(launch)), []).append(launch)
     return tuple(_fold(group) for group in groups.values())
-
-
-def shown_accesses(launch: LaunchRecord) -> tuple[Access, ...]:
-    """The accesses that the hardware is charged, where they are known: those of machine instructions, and of PTX what
-    machine instructions leave no count for (constant memory and parameters; textures, whose machine instructions may
-    not tell what they carry)."""
-    if launch.instructions is None:
-        return launch.accesses
-    told = {access.ptx_line for access in launch.accesses if access.basis == "sass"}
-
-    def uncounted(access: Access) -> bool:
-        untold = access.space in (Space.TEXTURE, Space.SURFACE) and access.ptx_line not in told
-        return untold or access.space in (Space.CONST, Space.PARAM)
-
-    return tuple(access for access in launch.accesses if access.basis == "sass" or uncounted(access))
-
-
-def _patterns(launch: LaunchRecord) -> object:
-    """What makes accesses alike from launch to launch: counts per request, to whole sectors and wavefronts."""
-
-    def whole(total: int | None, requests: int) -> int | None:
-        return None if total is None or not requests else round(total / requests)
-
-    return frozenset(
-        (
-            (access.ptx_line, access.opcode, access.inlined_at, access.space),
-            (access.pattern, access.stride_bytes),
-            (whole(access.sectors, access.requests), whole(access.wavefronts, access.requests)),
-        )
-        for access in shown_accesses(launch)
-        if access.requests
-    )
 
 
 def _fold(group: Sequence[LaunchRecord]) -> Fold:
