@@ -28,7 +28,7 @@ from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.program import Program
 from lanewise.errors import LanewiseError, UnsupportedCode
 from lanewise.hardware.device import DeviceSpec
-from lanewise.model.launch import DeviceModel, Modelled, not_followed, unavailable
+from lanewise.model.launch import DeviceModel, Modelled, unavailable
 from lanewise.ptx import parse
 from lanewise.ptx.syntax import Function
 from lanewise.records import Finding, KernelResources, LaunchRecord, SourceLine, Unsupported
@@ -243,8 +243,6 @@ class EmulatedDevice:
             self._shared_code_is_there = True
         machine = self.machine(loaded, name)
         plan = NOTHING if machine is None else replace(machine.plan, trace=self._model is not None)
-        if machine is not None and self._model is not None and not_followed(machine):
-            self.notes[f"{kernel.split('(')[0]}: {_NOT_FOLLOWED}"] = None
         launched = self.engine.launch(
             loaded.program, name, grid, block, dynamic_shared, params, tell, plan, cluster, cooperative, checker
         )
@@ -376,7 +374,6 @@ def cluster_of(function: Function) -> tuple[int, int, int] | None:
     return x, y, z
 
 
-_NOT_FOLLOWED = "bulk copies, textures and surfaces are not in its modelled caches and times"
 _LAUNCH_NS, _INSTRUCTIONS_PER_NS = 2000, 10_000  # where no time is modelled
 
 

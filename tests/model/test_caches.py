@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lanewise.emulator.trace import KIND_SHIFT, LANES_SHIFT, LOAD, RECORD, SITE_SHIFT, STORE, Trace, thinned
-from lanewise.model.caches import Caches, CacheShape, Traffic
+from lanewise.model.caches import PAST, Caches, CacheShape, SiteTraffic, Traffic
 
 SMALL = CacheShape(sm_count=4, l2_bytes=1 << 20, dram_bytes=64, slices=8, coalescing_sms=1, coalescing_turns=0)
 Request = tuple[int, int, int, int, int]  # line, sectors, kind, order, warp
@@ -94,3 +94,29 @@ def test_a_share_of_the_lines_tells_the_same_as_all_of_them(level: int) -> None:
         a, b = exact.sites[site], part.sites[site]
         assert b.l1_hits / b.sectors == pytest.approx(a.l1_hits / a.sectors, abs=0.02)
         assert b.l2_hits / b.l2_sectors == pytest.approx(a.l2_hits / a.l2_sectors, abs=0.04)
+
+
+def test_what_another_warp_has_just_asked_for_is_waited_for() -> None:
+    """Two warps of two blocks on one SM: the second finds the line in the L1, but not yet its bytes."""
+    at_once = [(7, 15, LOAD, 0, b << 5) for b in range(2)]
+    found = follow_two(at_once)
+    assert (found.l1_hits, found.from_l1, found.from_dram) == (4, 0, 2)
+    later = [*at_once, (7, 15, LOAD, 40, 0)]
+    assert follow_two(later).from_l1 == 1
+
+
+def follow_two(requests: Iterable[Request]) -> SiteTraffic:
+    made = trace(requests)
+    shape = replace(SMALL, sm_count=1)
+    found = Caches(shape).launch(
+        made, blocks=2, warps_per_block=1, blocks_per_sm=2, l1_bytes=1 << 16, widths=[4, 4, 4]
+    )  # fmt: skip
+    return found.sites[LOAD]
+
+
+def test_some_loads_go_past_the_l1() -> None:
+    requests = trace([(7, 15, LOAD, 0, 0), (7, 15, LOAD, 40, 0)])
+    found = Caches(SMALL).launch(
+        requests, blocks=1, warps_per_block=1, blocks_per_sm=1, l1_bytes=1 << 16, widths=[PAST, 4, 4]
+    )  # fmt: skip
+    assert (found.sites[LOAD].l1_hits, found.sites[LOAD].l2_sectors, found.sites[LOAD].l2_hits) == (0, 8, 4)

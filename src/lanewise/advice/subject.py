@@ -63,16 +63,14 @@ class Subject:
         placed: Placement | None = None,
     ) -> Demand:
         """What the launch asks of the units; with what is given in place of its own."""
-        placed = placed or self.placed
         return demand(
             self.machine,
             costs or self.costs,
             self.sites,
             traffic or self.traffic,
             self.counted if counted is None else counted,
-            placed.warps,
-            placed.warps_per_block,
-            self.spec.rates,
+            placed or self.placed,
+            self.spec,
         )
 
     def retime(self, asked: Demand, placed: Placement | None = None) -> float:

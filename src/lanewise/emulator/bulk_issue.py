@@ -15,7 +15,9 @@ from lanewise.emulator.layout import (
     Warp,
     Worker,
 )
+from lanewise.emulator.moving import lane_vector
 
+_SECTORS = lane_vector("i64", (32 * lane for lane in range(32)))
 UNIT = 16  # bytes: what sizes and addresses of bulk copies are multiples of (PTX ISA 9.7.9.25.4.1)
 _OFFSET = (1 << RANK_SHIFT) - 1
 
@@ -44,9 +46,33 @@ define internal i64 @lw_bulk_span(i64 %a, i64 %n) nounwind {{
   %r = select i1 %none, i64 0, i64 %d1
   ret i64 %r
 }}
+; The sectors of [%a, %a + %n), up to 32 a request of the trace (`emulator.trace`).
+define internal void @lw_bulk_tell(ptr %x, ptr %w, i64 %a, i64 %n, i32 %trace) noinline nounwind {{
+entry:
+  %begin = and i64 %a, -32
+  %count = call i64 @lw_bulk_span(i64 %a, i64 %n)
+  br label %each
+each:
+  %at = phi i64 [ %begin, %entry ], [ %next, %each ]
+  %left = phi i64 [ %count, %entry ], [ %rest, %each ]
+  %some = call i64 @llvm.umin.i64(i64 %left, i64 32)
+  %bits = shl i64 1, %some
+  %low = sub i64 %bits, 1
+  %mask = trunc i64 %low to i32
+  %i = insertelement <32 x i64> poison, i64 %at, i32 0
+  %all = shufflevector <32 x i64> %i, <32 x i64> poison, <32 x i32> zeroinitializer
+  %addresses = add <32 x i64> %all, {_SECTORS}
+  call void @lw_trace(ptr %x, ptr %w, <32 x i64> %addresses, i32 %mask, i32 %trace)
+  %next = add i64 %at, 1024
+  %rest = sub i64 %left, %some
+  %done = icmp eq i64 %rest, 0
+  br i1 %done, label %out, label %each
+out:
+  ret void
+}}
 ; Global memory [%a, %a + %n), whose other side is at %o in shared memory: checked, its sectors counted at %c, by the
-; rule of `hardware.copies.bulk_sectors`.
-define internal void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %a, i32 %o, i64 %n, i32 %bit, i32 %place) noinline nounwind {{
+; rule of `hardware.copies.bulk_sectors`; told to the trace of lines where %trace is not -1.
+define internal void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %a, i32 %o, i64 %n, i32 %trace, i32 %bit, i32 %place) noinline nounwind {{
 entry:
   %k = alloca [2 x i64], align 8
   %low = and i64 %a, {UNIT - 1}
@@ -86,6 +112,10 @@ count:                                            ; a piece for each 128 bytes o
   %old = load <2 x i64>, ptr %c, align 8
   %new = add <2 x i64> %old, %v
   store <2 x i64> %new, ptr %c, align 8
+  %told = icmp sge i32 %trace, 0
+  br i1 %told, label %tell, label %out
+tell:
+  call void @lw_bulk_tell(ptr %x, ptr %w, i64 %a, i64 %n, i32 %trace)
   br label %out
 out:
   ret void
@@ -256,10 +286,10 @@ define internal void @lw_bulk_add(ptr %x, ptr %w, ptr %blk, i32 %to, ptr %from, 
 # Global memory to the shared memory of one block.
 _LOAD = _lanes(
     "lw_bulk_load",
-    "ptr %move",
+    "ptr %move, i32 %trace",
     (("to", "i32"), ("from", "i64"), ("size", "i32"), ("word", "i32")),
     """  %n = zext i32 %size to i64
-  call void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %from, i32 %to, i64 %n, i32 %bit, i32 %place)
+  call void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %from, i32 %to, i64 %n, i32 %trace, i32 %bit, i32 %place)
   %source = inttoptr i64 %from to ptr
   %blk = call ptr @lw_bulk_block(ptr %x, ptr %w, i32 %to, i32 %bit, i32 %place)
   call void @lw_bulk_add(ptr %x, ptr %w, ptr %blk, i32 %to, ptr %source, i64 %n, i32 %word, ptr %move, i32 %bit, i32 %place)
@@ -269,10 +299,10 @@ _LOAD = _lanes(
 # ... of each block of a mask of ranks: to the same place in each, where an mbarrier lies at the same place too.
 _MULTICAST = _lanes(
     "lw_bulk_multicast",
-    "ptr %move",
+    "ptr %move, i32 %trace",
     (("to", "i32"), ("from", "i64"), ("size", "i32"), ("word", "i32"), ("ranks", "i16")),
     """  %n = zext i32 %size to i64
-  call void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %from, i32 %to, i64 %n, i32 %bit, i32 %place)
+  call void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %from, i32 %to, i64 %n, i32 %trace, i32 %bit, i32 %place)
   %source = inttoptr i64 %from to ptr
   br label %each
 each:
@@ -292,7 +322,7 @@ one:
 # The own shared memory to that of a block of the cluster.
 _ACROSS = _lanes(
     "lw_bulk_across",
-    "ptr %move",
+    "ptr %move, i32 %trace",
     (("to", "i32"), ("from", "i32"), ("size", "i32"), ("word", "i32")),
     """  %n = zext i32 %size to i64
   %own = call ptr @lw_bulk_block(ptr %x, ptr %w, i32 0, i32 %bit, i32 %place)
@@ -305,12 +335,12 @@ _ACROSS = _lanes(
 # The own shared memory to global memory, in a group of the lane.
 _STORE = _lanes(
     "lw_bulk_store",
-    "ptr %move",
+    "ptr %move, i32 %trace",
     (("to", "i64"), ("from", "i32"), ("size", "i32"), ("bytes", "i16")),
     """  %n = zext i32 %size to i64
   %own = call ptr @lw_bulk_block(ptr %x, ptr %w, i32 0, i32 %bit, i32 %place)
   %source = call ptr @lw_bulk_shared(ptr %x, ptr %w, ptr %own, i32 %from, i64 %n, i32 %bit, i32 %place)
-  call void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %to, i32 %from, i64 %n, i32 %bit, i32 %place)
+  call void @lw_bulk_global(ptr %x, ptr %w, ptr %c, i64 %to, i32 %from, i64 %n, i32 %trace, i32 %bit, i32 %place)
   %target = inttoptr i64 %to to ptr
   %p = call ptr @lw_bulk_push(ptr %x, ptr %w, ptr %own, ptr %move, ptr null, i64 %n, i32 %bit, i32 %place)
   call void @lw_bulk_fill(ptr %p, ptr %target, ptr %source, i64 %n, i16 %bytes)

@@ -194,7 +194,17 @@ def _sources(table: Any, where: str) -> dict[str, Origin]:
     return sources
 
 
-_MAY_BE_ZERO = frozenset(("persisting_l2_bytes", "tensor_fp16_tflops", "event_us"))
+_MAY_BE_ZERO = frozenset(
+    (
+        "persisting_l2_bytes",
+        "event_us",
+        "tensor_fp16_tflops",
+        "tensor_tf32_tflops",
+        "tensor_fp8_tflops",
+        "tensor_int8_tops",
+        "tensor_fp64_tflops",
+    )
+)
 
 
 def _table(

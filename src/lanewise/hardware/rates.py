@@ -24,7 +24,12 @@ class Rates:
     lsu_rate: float  # memory instructions and shuffles
     uniform_rate: float
     branch_rate: float
-    tensor_fp16_tflops: float  # dense, 0 without tensor cores
+    tensor_fp16_tflops: float  # dense, with sums in f32, also of bf16; 0 without tensor cores
+    tensor_tf32_tflops: float  # the same, 0 where a device has no such units
+    tensor_fp8_tflops: float
+    tensor_int8_tops: float
+    tensor_fp64_tflops: float
+    mma_share: float  # of these, what instructions of one warp reach
     fma_latency: float
     imad_latency: float
     alu_latency: float
@@ -36,6 +41,7 @@ class Rates:
     uniform_latency: float
     constant_latency: float
     tensor_latency: float
+    texture_latency: float  # of a texel in the L1
     branch_latency: float
     barrier_latency: float  # of one warp alone
     barrier_rate: float  # warps that arrive at barriers, a clock and SM
@@ -52,6 +58,10 @@ class Rates:
     l1_bytes: float  # a clock and SM
     l1_fill_sectors: float  # sectors that come into the L1, a clock and SM; its banks serve no loads meanwhile
     constant_clocks: float  # for each further address in a warp
+    texture_clocks: float  # of a request, at least
+    texture_sectors: float  # that the texture unit takes from the L1, a clock and SM
+    bulk_latency: float  # of a bulk copy, beside that of the L2 or DRAM
+    bulk_bytes: float  # that bulk copies bring into shared memory, a clock and SM
     l2_port_bytes: float  # between an SM and the L2, a clock
     l2_read_gb_s: float
     l2_write_gb_s: float

@@ -16,6 +16,8 @@ typedef struct {
 typedef struct {
   uint8_t valid, dirty;
   uint8_t bytes[4];  // of each sector, written since it was not valid: it is whole with 32
+  uint8_t from;      // L1: where it was last fetched from (2: the L2, 3: DRAM), ...
+  uint32_t turn;     // ... and when
 } Line;
 
 // Keys and times of use lie apart from the lines: a look at a set reads little memory.
@@ -35,6 +37,8 @@ enum { SECTORS, LINES, L1_HITS, MERGED, L2_SECTORS, L2_HITS, DRAM_SECTORS, FROM_
 #define DRIFT 1311  // blocks run slower than others by up to so much, in 1/65536
 #endif
 #define APART 0x85EBCA6Bu  // as in emulator/trace.py
+#define PENDING 4  // turns that a line is on its way: a warp has about so many loads at once
+#define PAST 254   // as in caches.py
 #define COALESCER 2048  // lines that a group of SMs remembers
 
 #define SLICE_LINES 4  // that lie in one slice, one behind the other
@@ -248,6 +252,28 @@ static uint64_t local_key(const Warp *warp, uint32_t id, uint32_t word) {
   return LOCAL_KEY | (uint64_t)warp->sm << 40 | (uint64_t)warp->slot << 32 | (uint64_t)(id & 31) << 24 | word;
 }
 
+// Sectors that an SM asks of the L2; those that its group has just asked for come with the others'. Returns where the
+// furthest came from: 2 the L2, 3 DRAM.
+static unsigned ask_together(Run *run, const Warp *warp, uint64_t key, unsigned sectors, uint64_t *out) {
+  Asked *memory = run->asked + (size_t)(warp->sm / run->caches->group) * COALESCER + scatter(key) % COALESCER;
+  if (memory->key != key + 1 || run->turn - memory->turn > run->caches->window) {
+    memory->key = key + 1;
+    memory->sectors = 0;
+    memory->turn = run->turn;
+  }
+  unsigned alone = sectors & ~memory->sectors;
+  out[MERGED] += bits(sectors) - bits(alone);
+  memory->sectors |= sectors;
+  return alone && ask_l2(run->caches, key, alone, LOAD, 0, out) ? 3 : 2;
+}
+
+// A load that goes past the L1.
+static unsigned ask_past(Run *run, const Warp *warp, uint64_t key, unsigned sectors, uint64_t *out) {
+  out[SECTORS] += bits(sectors);
+  out[LINES]++;
+  return ask_together(run, warp, key, sectors, out);
+}
+
 // A load or store of some sectors of a line by a warp; `again` are those that it stored with the request before.
 // Returns where the furthest came from: 1 the L1, 2 the L2, 3 DRAM, 0 nowhere (a store).
 static unsigned touch(Run *run, const Warp *warp, uint64_t key, unsigned sectors, uint32_t kind, unsigned again,
@@ -268,7 +294,7 @@ static unsigned touch(Run *run, const Warp *warp, uint64_t key, unsigned sectors
   }
   if (!found) {
     mine->keys[place] = key + 1;
-    line->valid = 0;
+    line->valid = line->from = 0;
   }
   mine->used[place] = ++mine->clock;
   line->valid |= sectors;
@@ -278,17 +304,11 @@ static unsigned touch(Run *run, const Warp *warp, uint64_t key, unsigned sectors
     return 0;
   }
   unsigned missing = sectors & ~present;
-  if (!missing) return 1;
-  Asked *memory = run->asked + (size_t)(warp->sm / run->caches->group) * COALESCER + scatter(key) % COALESCER;
-  if (memory->key != key + 1 || run->turn - memory->turn > run->caches->window) {
-    memory->key = key + 1;
-    memory->sectors = 0;
-    memory->turn = run->turn;
-  }
-  unsigned alone = missing & ~memory->sectors;
-  out[MERGED] += bits(missing) - bits(alone);
-  memory->sectors |= missing;
-  return alone && ask_l2(run->caches, key, alone, LOAD, 0, out) ? 3 : 2;
+  // What another warp has asked for and has not got yet is waited for like a miss.
+  if (!missing) return run->turn - line->turn < PENDING && line->from ? line->from : 1;
+  line->from = ask_together(run, warp, key, missing, out);
+  line->turn = run->turn;
+  return line->from;
 }
 
 // Sectors of a line that the request before of the same warp stored, where this one follows at once.
@@ -408,7 +428,8 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
           uint64_t key = local ? local_key(warp, r->warp, r->line - r->warp * APART) : r->line;
           unsigned again = kind == STORE && !local ? stored_before(sorted, warp, r) : 0;
           unsigned bytes = (lanes * width[site] + bits(sectors) - 1) / bits(sectors);
-          from = touch(&run, warp, key, sectors, kind, again, bytes, out);
+          from = width[site] == PAST ? ask_past(&run, warp, key, sectors, out)
+                                     : touch(&run, warp, key, sectors, kind, again, bytes, out);
         }
         if (from > worst) worst = from;
       }

@@ -81,6 +81,7 @@ class Spill:
 
 
 _COLUMNS = len(SiteTraffic.__dataclass_fields__)
+PAST = 254  # in place of the width of a load: it goes past the L1
 JOINED = 255  # in place of the width of an atomic: one lane does it for all that are at one address
 MOST = 1 << 24  # accesses that are followed one by one
 

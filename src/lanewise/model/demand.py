@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lanewise.emulator.counts import SiteCounts
 from lanewise.emulator.unit import SiteInfo
+from lanewise.hardware.device import DeviceSpec
 from lanewise.hardware.rates import Rates
+from lanewise.model import tensor
+from lanewise.model.accesses import SECTOR, Accesses, accesses, partial_sectors
 from lanewise.model.caches import SiteTraffic, Traffic
 from lanewise.model.pipes import Pipe, pipe
+from lanewise.model.placement import PARTITIONS, Placement
 from lanewise.model.ports import port_cycles
-from lanewise.model.walk import LONG_SCOREBOARD, SHORT_SCOREBOARD, Walk, walk
+from lanewise.model.walk import LONG_SCOREBOARD, Walk, walk
 from lanewise.records import AccessKind, Space
-from lanewise.sass.costs import AccessCost, MachineCosts
+from lanewise.sass.costs import MachineCosts
+from lanewise.sass.executions import Line
 from lanewise.sass.kernel import MachineKernel
 from lanewise.sass.listing import SassInstruction
 
-SECTOR = 32
 _IN_PART = 3
-_AT_ONCE = 4  # loads of a warp under way, at most
-_OF_32 = 5.0  # doublings from one to the 32 that the spread of a latency is given for
 _FLOPS = {"FFMA": 2, "FADD": 1, "FMUL": 1, "DFMA": 2, "DADD": 1, "DMUL": 1, "HFMA2": 4, "HADD2": 2, "HMUL2": 2}
 
 
@@ -38,6 +39,8 @@ class Demand:
     barriers: float  # that a warp comes to
     l1_cycles: float  # of the LSU and the L1 behind it: instructions, wavefronts, lines
     constant_cycles: float
+    tensor_cycles: float  # of the tensor core of the partition
+    texture_cycles: float
     l2_read_bytes: float
     l2_write_bytes: float
     l2_lines: float
@@ -45,7 +48,9 @@ class Demand:
     atomic_steps: float
     dram_bytes: float
     dram_cost: float  # as bytes, with what turning the bus and writing in part cost
-    flops: int  # of the whole launch
+    flops: int  # of the whole launch, and ...
+    tensor_flops: int  # ... those of them that tensor cores do, of which ...
+    tensor_tflops: float  # ... the device does so many
 
 
 def _operations(instruction: SassInstruction) -> int:
@@ -64,6 +69,7 @@ def latencies(rates: Rates) -> dict[Pipe, float]:
         Pipe.XU: rates.xu_latency,
         Pipe.CONVERT: rates.conversion_latency,
         Pipe.TENSOR: rates.tensor_latency,
+        Pipe.TEXTURE: rates.texture_latency,
         Pipe.LSU: rates.shuffle_latency,
         Pipe.CONSTANT: rates.constant_latency,
         Pipe.UNIFORM: rates.uniform_latency,
@@ -93,64 +99,55 @@ def demand(
     sites: tuple[SiteInfo, ...],
     traffic: Traffic,
     counted: Sequence[SiteCounts],
-    warps: int,
-    warps_per_block: int,
-    rates: Rates,
+    placed: Placement,
+    spec: DeviceSpec,
 ) -> Demand:
-    """`warps` are those the launch started."""
+    rates, warps = spec.rates, placed.warps
     runs = [run.warps / warps for run in costs.blocks]
     instructions: dict[Pipe, float] = defaultdict(float)
     flops, issue_cycles, barriers = 0, 0.0, 0.0
+    of_tensors: dict[float, float] = defaultdict(float)  # operations by the rate of their types
+    intervals: dict[int, float] = {}  # of matrix instructions at the tensor core
+    tensor_cycles = 0.0
+    clocks, partitions = spec.values.sm_clock_khz / 1e3, PARTITIONS * spec.values.sm_count
     for block, run in zip(machine.blocks, costs.blocks, strict=True):
         for instruction in block.instructions:
-            instructions[pipe(instruction)] += run.warps / warps
+            unit = pipe(instruction)
+            instructions[unit] += run.warps / warps
             flops += _operations(instruction) * run.threads
             barriers += run.warps / warps if instruction.name == "BAR" else 0.0
+            if unit == Pipe.TENSOR:
+                cycles = tensor.cycles(instruction, rates, clocks, partitions)
+                intervals[instruction.offset] = cycles
+                tensor_cycles += cycles * run.warps / warps
+                of_tensors[tensor.tflops(instruction, rates)] += tensor.operations(instruction) * run.warps
         issue_cycles += run.warps / warps * sum(port_cycles(block.instructions))
-    by_line: dict[tuple[str, int], list[SiteTraffic]] = defaultdict(list)
+    by_line: dict[Line, list[SiteTraffic]] = defaultdict(list)
     for site in sites:
         if site.index in traffic.sites:
             by_line[machine.suffix(site.module), site.ptx_line].append(traffic.sites[site.index])
-    loads_of_block = Counter(
-        a.block for a in machine.accesses if a.instruction.memory == (Space.GLOBAL, AccessKind.LOAD)
-    )
-    memory: dict[int, tuple[float, str]] = {}
-    l1 = 0.0
-    for cost in costs.accesses:
-        requests = max(cost.requests, 1)
-        offset = cost.access.instruction.offset
-        if cost.space == Space.SHARED:
-            on = cost.site.requests_on if cost.site is not None else 0
-            waves = (cost.wavefronts or 0) / (on or requests)  # of those that wait: where a lane asked
-            own = rates.shared_atomic_latency if cost.access.instruction.name == "ATOMS" else rates.shared_latency
-            memory[offset] = own + max(0.0, waves - 1) / rates.shared_wavefronts, SHORT_SCOREBOARD
-            further = max(0, (cost.wavefronts or 0) - (on or cost.requests))
-            l1 += cost.requests / warps / rates.lsu_rate + further / warps / rates.shared_wavefronts
-        elif cost.space in (Space.GLOBAL, Space.LOCAL):
-            found = by_line.get(cost.access.line, []) if cost.access.line is not None else []
-            own = _l1_cycles(cost, found, rates)
-            l1 += cost.requests / warps * own
-            if _kind(cost) != AccessKind.STORE:
-                together = max(1, min(_AT_ONCE, loads_of_block[cost.access.block]))
-                memory[offset] = _latency(cost, found, together, rates) + max(0.0, own - 1), LONG_SCOREBOARD
+    asked = accesses(machine, costs, by_line, rates)
     issue = {unit: 4 / rate for unit, rate in pipe_rates(rates).items()}
     if barriers:  # a block waits for what only some of its warps do
-        runs = [max(run, min(1.0, run * warps_per_block)) for run in runs]
-    alone = walk(machine.blocks, runs, latencies(rates), memory, issue)
-    partial = sum(_partial_sectors(cost) for cost in costs.accesses) / warps
+        runs = [max(run, min(1.0, run * placed.warps_per_block)) for run in runs]
+    alone = walk(machine.blocks, runs, latencies(rates), asked.waits, issue, intervals)
+    partial = sum(partial_sectors(cost) for cost in costs.accesses) / warps
     read, written, lines, atomic = _below(sites, traffic, warps)
     moved, cost_of_dram = _dram(traffic, rates)
-    filled = read / SECTOR / rates.l1_fill_sectors
-    accessing = sum(cost.requests for cost in costs.accesses) / warps
+    engine = asked.engine_bytes / warps
+    filled = max(0.0, read - engine) / SECTOR / rates.l1_fill_sectors + engine / rates.bulk_bytes
+    further = max(0.0, instructions[Pipe.LSU] - asked.requests / warps) / rates.lsu_rate
     return Demand(
         warps=warps,
-        walk=alone,
-        longest=max((latency for latency, reason in memory.values() if reason == LONG_SCOREBOARD), default=0.0),
+        walk=_with_copies(alone, asked, placed),
+        longest=max((wait for wait, reason in asked.waits.values() if reason == LONG_SCOREBOARD), default=0.0),
         instructions=dict(instructions),
         issue_cycles=issue_cycles,
         barriers=barriers,
-        l1_cycles=l1 + filled + max(0.0, instructions[Pipe.LSU] - accessing) / rates.lsu_rate,
+        l1_cycles=asked.l1_cycles / warps + filled + further,
         constant_cycles=_constants(counted) / warps * rates.constant_clocks,
+        tensor_cycles=tensor_cycles,
+        texture_cycles=asked.texture_cycles / warps,
         l2_read_bytes=read,
         l2_write_bytes=written,
         l2_lines=lines,
@@ -158,54 +155,27 @@ def demand(
         atomic_steps=traffic.atomic_steps / warps,
         dram_bytes=moved / warps,
         dram_cost=cost_of_dram / warps,
-        flops=flops,
+        flops=flops + round(sum(of_tensors.values())),
+        tensor_flops=round(sum(of_tensors.values())),
+        tensor_tflops=max(of_tensors, key=lambda rate: of_tensors[rate], default=0.0),
     )
 
 
-def _kind(cost: AccessCost) -> AccessKind:
-    memory = cost.access.instruction.memory
-    assert memory is not None
-    return memory[1]
-
-
-def _l1_cycles(cost: AccessCost, found: list[SiteTraffic], rates: Rates) -> float:
-    """Of one request: its passes through the banks, the lines it looks up, or the bytes it moves."""
-    requests = max(cost.requests, 1)
-    sectors = (cost.sectors or 0) / requests
-    bytes_ = cost.threads_on / requests * cost.access.instruction.width_bits / 8
-    followed = sum(s.sectors for s in found)
-    lines = sectors * sum(s.lines for s in found) / followed if followed else sectors / 4
-    passes = cost.site.wavefronts / max(cost.site.requests, 1) if cost.site is not None else 1.0
-    return max(1 / rates.lsu_rate, passes / rates.shared_wavefronts, lines / rates.l1_lines, bytes_ / rates.l1_bytes)
-
-
-def _latency(cost: AccessCost, found: list[SiteTraffic], together: int, rates: Rates) -> float:
-    """A warp goes on with the slowest of the lines (from DRAM: accesses) of the `together` loads under way."""
-    if _kind(cost) == AccessKind.ATOMIC:
-        return rates.atomic_latency
-    near, middle, far = (sum(getattr(s, f"from_{place}") for s in found) for place in ("l1", "l2", "dram"))
-    total: float = near + middle + far
-    if not total:
-        return rates.l1_latency
-    requests = max(cost.requests, 1)
-    lines = max(1.0, sum(s.lines for s in found) / total) * together
-    accesses = max(1.0, (cost.sectors or 0) / requests * SECTOR / rates.dram_access_bytes) * together
-    l2 = rates.l2_latency + rates.l2_spread * min(1.0, math.log2(lines) / _OF_32)
-    dram = rates.dram_latency + rates.dram_spread * min(1.0, math.log2(accesses) / _OF_32)
-    return float(near * rates.l1_latency + middle * l2 + far * dram) / total
+def _with_copies(alone: Walk, asked: Accesses, placed: Placement) -> Walk:
+    """A block waits for the first bytes that the copy engine brings. It cannot have more under way than its shared
+    memory holds, so all of them take at least their number over that, times a copy's latency (Little's law)."""
+    if not asked.engine_bytes:
+        return alone
+    held = max(1.0, asked.engine_bytes / placed.blocks / max(1, placed.shared_bytes))
+    waited = asked.engine_latency + max(0.0, asked.engine_latency * held - alone.cycles)
+    waits = dict(alone.waits)
+    waits[LONG_SCOREBOARD] = waits.get(LONG_SCOREBOARD, 0.0) + waited
+    return Walk(alone.cycles + waited, alone.issued, waits)
 
 
 def _constants(counted: Sequence[SiteCounts]) -> float:
     """Further addresses, beside the first of each request, that warps read from constant memory."""
     return sum(c.wavefronts for c in counted if c.site.space == Space.CONST)
-
-
-def _partial_sectors(cost: AccessCost) -> float:
-    """Sectors of global memory that a store writes only a part of."""
-    if cost.space != Space.GLOBAL or _kind(cost) != AccessKind.STORE or not cost.sectors:
-        return 0.0
-    whole = cost.threads_on * cost.access.instruction.width_bits / 8 / SECTOR
-    return cost.sectors if cost.sectors > 2 * whole else 0.0
 
 
 def _dram(traffic: Traffic, rates: Rates) -> tuple[float, float]:

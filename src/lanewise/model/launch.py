@@ -10,8 +10,9 @@ from lanewise.emulator.trace import Trace
 from lanewise.emulator.unit import SiteInfo
 from lanewise.errors import LanewiseError
 from lanewise.hardware.device import DeviceSpec
+from lanewise.model import routes
 from lanewise.model.atomics import joined_atomics
-from lanewise.model.caches import JOINED, Caches, CacheShape, Traffic
+from lanewise.model.caches import JOINED, PAST, Caches, CacheShape, Traffic
 from lanewise.model.demand import Demand, demand
 from lanewise.model.placement import Placement
 from lanewise.model.spills import spills
@@ -19,6 +20,7 @@ from lanewise.model.time import Timing, timing
 from lanewise.records import AccessKind, LaunchRecord, MemoryTraffic, Roof
 from lanewise.sass.costs import MachineCosts
 from lanewise.sass.kernel import MachineKernel
+from lanewise.sass.listing import SassInstruction
 
 SECTOR = 32
 _COALESCING_TURNS = 2
@@ -74,7 +76,7 @@ class DeviceModel:
         if self.cold:
             self._caches.flush()
         traffic = self._traffic(placed, machine, costs, sites, trace)
-        asked = demand(machine, costs, sites, traffic, counted, placed.warps, placed.warps_per_block, self.spec.rates)
+        asked = demand(machine, costs, sites, traffic, counted, placed, self.spec)
         timed = timing(self.spec, placed, asked, cold=self.cold)
         caches = "cold" if self.cold else "warm"
         below = _memory(sites, traffic)
@@ -87,9 +89,10 @@ class DeviceModel:
         useful = [s for s in sites if s.recount is None and (machine.suffix(s.module), s.ptx_line) in lines]
         widths = [0] * len(sites)
         joined = joined_atomics(machine)
+        carrying = {access.line: access.instruction for access in machine.accesses if access.ptx is not None}
         for site in useful:
-            one_lane = (machine.suffix(site.module), site.ptx_line) in joined
-            widths[site.index] = JOINED if one_lane else max(1, site.width_bits // 8)
+            line = (machine.suffix(site.module), site.ptx_line)
+            widths[site.index] = JOINED if line in joined else _width(site, carrying[line])
         site_of_line = {(machine.suffix(site.module), site.ptx_line): site.index for site in useful}
         spilled = spills(machine, site_of_line, len(sites))
         return self._caches.launch(
@@ -103,13 +106,11 @@ class DeviceModel:
         )
 
 
-# Machine instructions whose traffic the trace of lines does not have: bulk copies, textures, surfaces.
-_NOT_FOLLOWED = ("UBLK", "TEX", "TLD", "SULD", "SUST", "SURED", "SUATOM")
-
-
-def not_followed(machine: MachineKernel) -> bool:
-    """Whether a kernel moves bytes that the model of caches does not see."""
-    return any(i.name.startswith(_NOT_FOLLOWED) for block in machine.blocks for i in block.instructions)
+def _width(site: SiteInfo, instruction: SassInstruction) -> int:
+    """What the caches are told of a site: how it goes, or what a lane of its records moves."""
+    if routes.past_the_l1(instruction):
+        return PAST
+    return SECTOR if routes.by_engine(instruction) else max(1, site.width_bits // 8)
 
 
 def _memory(sites: tuple[SiteInfo, ...], traffic: Traffic) -> MemoryTraffic:
@@ -131,11 +132,14 @@ def _memory(sites: tuple[SiteInfo, ...], traffic: Traffic) -> MemoryTraffic:
 def _roof(spec: DeviceSpec, asked: Demand, timed: Timing) -> Roof:
     seconds = timed.time_us * 1e-6
     moved = asked.dram_bytes * asked.warps
+    # The roof of the unit that does most of the operations.
+    tensors = 2 * asked.tensor_flops > asked.flops and asked.tensor_tflops
+    peak = 1000 * (asked.tensor_tflops if tensors else spec.peak_fp32_tflops)
     return Roof(
         dram_gb_s=round(moved / seconds / 1e9, 2),
         dram_roof_gb_s=spec.rates.dram_gb_s,
         gflops=round(asked.flops / seconds / 1e9, 2),
-        gflops_roof=round(1000 * spec.peak_fp32_tflops, 1),
+        gflops_roof=round(peak, 1),
         flops=asked.flops,
         flops_per_byte=round(asked.flops / moved, 4) if moved else None,
         l2_gb_s=round((asked.l2_read_bytes + asked.l2_write_bytes) * asked.warps / seconds / 1e9, 2),

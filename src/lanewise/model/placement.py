@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanewise.hardware.capability import WARP_SIZE
+from lanewise.hardware.clusters import active_clusters
 from lanewise.hardware.device import DeviceSpec
 from lanewise.records import LaunchRecord
+
+PARTITIONS = 4  # schedulers of an SM
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """`busy_sms` have blocks; the SM with the most runs `most_blocks`, `blocks_per_sm` of them at once."""
+    """`busy_sms` have blocks; the SM with the most runs `most_blocks`, `blocks_per_sm` of them at once. Clusters leave
+    SMs idle that are too few for one more. `shared_bytes` are a block's."""
 
     blocks: int
     warps_per_block: int
@@ -19,6 +23,7 @@ class Placement:
     busy_sms: int
     most_blocks: int
     l1_bytes: int
+    shared_bytes: int
 
     @property
     def warps(self) -> int:
@@ -26,7 +31,7 @@ class Placement:
 
     @staticmethod
     def of(spec: DeviceSpec, record: LaunchRecord) -> Placement | None:
-        """None where the occupancy is not known, or is zero."""
+        """None where the occupancy is not known, or is zero, or no cluster of the launch fits."""
         occupancy, resources = record.occupancy, record.resources
         if occupancy is None or resources is None or not occupancy.active_blocks:
             return None
@@ -34,14 +39,21 @@ class Placement:
         blocks = x * y * z
         threads = record.block[0] * record.block[1] * record.block[2]
         shared = resources.static_shared_bytes + record.dynamic_shared_bytes
-        sms = min(spec.values.sm_count, blocks)
+        sms = spec.values.sm_count
+        if record.cluster is not None:
+            size = record.cluster[0] * record.cluster[1] * record.cluster[2]
+            together = active_clusters(spec, occupancy.active_blocks, size) * size
+            if not together:
+                return None
+            sms = max(1, together // occupancy.active_blocks)
         return Placement(
             blocks,
             -(-threads // WARP_SIZE),
             occupancy.active_blocks,
-            sms,
-            -(-blocks // spec.values.sm_count),
+            min(sms, blocks),
+            -(-blocks // sms),
             l1_bytes(spec, shared, occupancy.active_blocks),
+            shared,
         )
 
 

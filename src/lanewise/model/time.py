@@ -14,15 +14,15 @@ from lanewise.hardware.device import DeviceSpec
 from lanewise.model.demand import Demand, pipe_rates
 from lanewise.model.network import Solution, Station, solve
 from lanewise.model.pipes import Pipe
-from lanewise.model.placement import Placement
+from lanewise.model.placement import PARTITIONS, Placement
 from lanewise.records import Unit
 
-PARTITIONS = 4  # schedulers of an SM
 LATENCY = "latency"
 # What warps wait for where a unit is the bound, in the profiler's words (Nsight Compute, "Warp Stall Reasons").
 _STALLS = {
     "issue": "not selected",
     "LSU and L1": "MIO throttle or LG throttle",
+    "TEX": "TEX throttle",
     "L1 misses": "long scoreboard",
     "L2 port": "long scoreboard",
     "L2": "long scoreboard",
@@ -106,6 +106,8 @@ def _stations(spec: DeviceSpec, placed: Placement, asked: Demand) -> list[Statio
         for unit, rate in pipe_rates(rates).items()
     ]
     stations += [
+        Station("tensor", asked.tensor_cycles),
+        Station("TEX", asked.texture_cycles, PARTITIONS),
         Station("LSU and L1", asked.l1_cycles, PARTITIONS),
         Station("L1 misses", asked.l2_lines * spec.values.sm_count / rates.l2_requests, PARTITIONS),
         Station("constants", asked.constant_cycles, PARTITIONS),

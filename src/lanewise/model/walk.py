@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from lanewise.model import tensor
 from lanewise.model.pipes import Pipe, pipe, registers
 from lanewise.sass.blocks import MachineBlock
 from lanewise.sass.listing import SassInstruction, never_runs
@@ -48,13 +49,15 @@ def walk(
     latency: Mapping[Pipe, float],
     memory: Mapping[int, tuple[float, str]],
     issue: Mapping[Pipe, float],
+    intervals: Mapping[int, float] | None = None,
 ) -> Walk:
     """`runs[b]` is how often a warp executes a block; `latency` of each unit's results; `memory[offset]` the latency
-    and reason of the memory instructions; `issue` the cycles after which a unit takes the next instruction."""
+    and reason of the memory instructions; `issue` the cycles after which a unit takes the next instruction, of single
+    ones `intervals[offset]`."""
     states: dict[int, _State] = {}
     times: dict[int, tuple[float, dict[str, float]]] = {}
     order = [block for block in blocks if runs[block.index] > 0]
-    plans = {block.index: _plan(block, latency, memory, issue) for block in order}
+    plans = {block.index: _plan(block, latency, memory, issue, intervals or {}) for block in order}
     for _ in range(_PASSES):
         for block in order:
             before = max((p for p in block.predecessors if p in states), key=lambda p: (runs[p], -p), default=None)
@@ -87,13 +90,31 @@ def _plan(
     latency: Mapping[Pipe, float],
     memory: Mapping[int, tuple[float, str]],
     issue: Mapping[Pipe, float],
+    intervals: Mapping[int, float],
 ) -> list[_Step]:
     steps = []
     for instruction in block.instructions:
         if never_runs(instruction):
             continue
-        steps.append(_step(instruction, latency, memory, issue))
+        step = _step(instruction, latency, memory, issue)
+        interval = intervals.get(instruction.offset)
+        if interval is not None:
+            step = replace(step, interval=interval)
+        steps.append(_of_a_group(instruction, step))
     return steps
+
+
+_QUEUE = "GMMA"  # in place of registers: what a warpgroup has queued for the tensor cores
+
+
+def _of_a_group(instruction: SassInstruction, step: _Step) -> _Step:
+    """Matrix instructions of a warpgroup are queued, and add to one sum without waiting for each other; the warps wait
+    where nothing may be left in the queue."""
+    if tensor.group(instruction):
+        return replace(step, reads=(), writes=(_QUEUE,), after=step.interval + step.after)
+    if instruction.opcode.startswith("WARPGROUP.DEPBAR") and instruction.operands.endswith("0x0"):
+        return replace(step, reads=(_QUEUE,), writes=())
+    return step
 
 
 _STOPS = frozenset(("BRA", "BAR", "BSYNC", "CALL", "RET"))
@@ -122,7 +143,7 @@ def _run(
     reasons: dict[str, float] = defaultdict(float)
     for step in steps:
         start, reason = now, ""
-        for name in (*step.reads, *step.writes):
+        for name in (*step.reads, *(name for name in step.writes if name != _QUEUE)):
             ready = pending.get(name)
             if ready is not None and ready[0] > start:
                 start, reason = ready

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lanewise.emulator.bulk import reducer
 from lanewise.emulator.kinds import constant
 from lanewise.emulator.layout import AsyncQueue
-from lanewise.emulator.lowering import atomics, memory
+from lanewise.emulator.lowering import atomics, memory, tell
 from lanewise.emulator.unit import SiteInfo
 from lanewise.ptx.syntax import Instruction, Operand
 from lanewise.records import AccessKind, Space
@@ -86,6 +86,6 @@ def _address(t: FunctionTranslator, operand: Operand, space: Space) -> str:
 def _call(t: FunctionTranslator, ins: Instruction, name: str, site: SiteInfo, arguments: str, move: str) -> None:
     counters, _ = t.site_pointers(site)
     t.out.line(
-        f"call void @{name}(ptr %x, ptr %w, ptr {counters}, {arguments}, ptr @{move}, i32 {t.mask(ins)}, "
-        f"i32 {t.fault_site()})"
+        f"call void @{name}(ptr %x, ptr %w, ptr {counters}, {arguments}, ptr @{move}, i32 {tell.what(t, site)}, "
+        f"i32 {t.mask(ins)}, i32 {t.fault_site()})"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
-from lanewise.emulator.lowering import atomics, memory
+from lanewise.emulator.lowering import atomics, memory, tell
 from lanewise.emulator.lowering.texture import base_of, coordinates_of, geometry_of, query
 from lanewise.emulator.textures import surfaces
 from lanewise.emulator.textures.record import SURFACE_MAGIC
@@ -35,7 +35,8 @@ def _places(
     vectors = ", ".join(f"<32 x i32> {v}" for v in (layer, x, y, z))
     mask = out.let(
         f"call i32 @{surfaces.each(out, geometry)}(ptr %x, ptr %w, ptr {counters}, <32 x i64> {handle}, {vectors}, "
-        f"i32 {t.mask(ins)}, i32 {site.index}, i32 {bytes_}, i32 {_outside(ins)}, i1 {int(texels)}, ptr %scratch)"
+        f"i32 {t.mask(ins)}, i32 {tell.what(t, site)}, i32 {site.index}, i32 {bytes_}, i32 {_outside(ins)}, "
+        f"i1 {int(texels)}, ptr %scratch)"
     )
     return out.let("load <32 x i64>, ptr %scratch, align 64"), mask, handle
 

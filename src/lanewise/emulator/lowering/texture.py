@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
-from lanewise.emulator.lowering import memory
+from lanewise.emulator.lowering import memory, tell
 from lanewise.emulator.textures import handles, sampling
 from lanewise.emulator.textures.record import GEOMETRIES, TEXTURE_MAGIC, Texture
 from lanewise.emulator.textures.sampling import CHANNELS
@@ -69,7 +69,7 @@ def _read(t: FunctionTranslator, ins: Instruction, geometry: str, coordinate_typ
     vectors = ", ".join(f"<32 x i32> {v}" for v in (layer, x, y, z))
     out.line(
         f"call void @{each}(ptr %x, ptr %w, ptr {counters}, <32 x i64> {handle}, {vectors}, i32 {t.mask(ins)}, "
-        f"i32 {site.index}, ptr %scratch)"
+        f"i32 {tell.what(t, site)}, i32 {site.index}, ptr %scratch)"
     )
     for number, target in enumerate(memory.components(ins.operands[0])):
         place = out.let(f"getelementptr <32 x i32>, ptr %scratch, i64 {number}")

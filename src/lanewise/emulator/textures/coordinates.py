@@ -126,7 +126,7 @@ def face(f: Function) -> tuple[Value, Value, Value]:
     """The face that a direction meets, and the coordinates on it in [0, 1] (CUDA C++ Programming Guide, Cubemap
     Textures)."""
     e = f.e
-    given = [e.as_float(Value(f"%{name}", "i32"), "float") for name in "xyz"]
+    given = [e.as_float(Value(f"%c{name}", "i32"), "float") for name in "xyz"]
     largest = e.const("float", 0.0)
     for coordinate in given:
         largest = e.intrinsic("maxnum", largest, e.intrinsic("fabs", coordinate))

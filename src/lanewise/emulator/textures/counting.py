@@ -79,6 +79,18 @@ def least(out: Emitter, group: int) -> str:
     return name
 
 
+def tell(f: Function, texels: list[Texel]) -> None:
+    """Tell the trace of lines each texel (`emulator.trace`), where `%trace` is not -1."""
+    out = f.out
+    told, join = out.fresh_label("told"), out.fresh_label("counted")
+    out.line(f"br i1 {out.let('icmp sge i32 %trace, 0')}, label %{told}, label %{join}")
+    out.label(told)
+    for texel in texels:
+        out.line(f"call void @lw_trace(ptr %x, ptr %w, {WIDE} {texel.address.text}, i32 {texel.mask}, i32 %trace)")
+    out.line(f"br label %{join}")
+    out.label(join)
+
+
 def of(f: Function, texels: list[Texel], group: int) -> str:
     """Emit the count of a request's sectors."""
     function = sectors(f.out, group, len(texels))

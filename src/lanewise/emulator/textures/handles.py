@@ -117,13 +117,14 @@ def require(out: Emitter) -> None:
 def each_texture(out: Emitter, geometry: str, sample: str, *, several: bool) -> str:
     """Add the function that samples with every handle of a warp; returns its name. `several`: a gather.
 
-    `void @name(ptr %x, ptr %w, ptr %c, <32 x i64> %h, <32 x i32> %l, %cx, %cy, %cz, i32 %m, i32 %site, ptr %out)`.
+    `void @name(ptr %x, ptr %w, ptr %c, <32 x i64> %h, <32 x i32> %l, %cx, %cy, %cz, i32 %m, i32 %trace, i32 %site, ptr
+    %out)`.
     """
     name = f"lw_each_{sample.removeprefix('lw_')}"
     require(out)
     call = (
-        f"  %n = call i32 @{sample}(ptr %d, <32 x i32> %l, <32 x i32> %cx, <32 x i32> %cy, <32 x i32> %cz, i32 %sub, "
-        "ptr %out)\n"
+        f"  %n = call i32 @{sample}(ptr %x, ptr %w, ptr %d, <32 x i32> %l, <32 x i32> %cx, <32 x i32> %cy, "
+        "<32 x i32> %cz, i32 %sub, i32 %trace, ptr %out)\n"
     )
     # Filtered reads have no ideal of their own: how many texels lie in a sector is up to the coordinates.
     size = f"""  %ep = getelementptr i8, ptr %d, i64 {Texture.ELEMENT}
@@ -138,7 +139,8 @@ def each_texture(out: Emitter, geometry: str, sample: str, *, several: bool) -> 
     out.define(
         name,
         f"define internal void @{name}(ptr %x, ptr %w, ptr %c, <32 x i64> %h, <32 x i32> %l, <32 x i32> %cx, "
-        f"<32 x i32> %cy, <32 x i32> %cz, i32 %m, i32 %site, ptr %out) noinline nounwind {{\n{body}  ret void\n}}\n",
+        f"<32 x i32> %cy, <32 x i32> %cz, i32 %m, i32 %trace, i32 %site, ptr %out) noinline nounwind "
+        f"{{\n{body}  ret void\n}}\n",
     )
     return name
 

@@ -17,14 +17,19 @@ from lanewise.emulator.textures.writing import VECTOR, WIDE, Function
 
 AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 2, "acube": 2}
 CHANNELS = 4
-_HEADER = "i32 @{name}(ptr %d, " + ", ".join(f"{VECTOR} %{part}" for part in "lxyz") + ", i32 %m, ptr %out)"
+_HEADER = (
+    "i32 @{name}(ptr %x, ptr %w, ptr %d, "
+    + ", ".join(f"{VECTOR} %{part}" for part in ("l", "cx", "cy", "cz"))
+    + ", i32 %m, i32 %trace, ptr %out)"
+)
 
 
 def require(out: Emitter, geometry: str, *, integer: bool) -> str:
     """Add the function that samples a geometry to the module; returns its name.
 
-    `i32 @name(ptr %d, <32 x i32> %l, %x, %y, %z, i32 %m, ptr %out)` writes four vectors of 32 bits a lane to `%out`,
-    for the lanes of `%m`, and returns the sectors that they ask for. `integer`: coordinates are texel numbers.
+    `i32 @name(ptr %x, ptr %w, ptr %d, <32 x i32> %l, %cx, %cy, %cz, i32 %m, i32 %trace, ptr %out)` writes four vectors
+    of 32 bits a lane to `%out`, for the lanes of `%m`, and returns the sectors that they ask for; `%trace` as in
+    `counting.tell`. `integer`: coordinates are texel numbers.
     """
     name = f"lw_sample_{geometry}_{'s32' if integer else 'f32'}"
     if name not in out.definitions:
@@ -50,7 +55,7 @@ def _locate(f: Function, geometry: str) -> tuple[list[Line], Value]:
     sizes = [f.field(offset) for offset in (Texture.WIDTH, Texture.HEIGHT, Texture.DEPTH)]
     modes = [f.field(Texture.ADDRESS + 4 * axis) for axis in range(3)]
     layer = e.const("i32", 0)
-    given = [e.as_float(Value(f"%{axis}", "i32"), "float") for axis in "xyz"][:axes]
+    given = [e.as_float(Value(f"%c{axis}", "i32"), "float") for axis in "xyz"][:axes]
     if geometry in ("cube", "acube"):
         layer, *given = coordinates.face(f)
     if geometry == "acube":
@@ -93,6 +98,7 @@ def _sample(emitter: Emitter, name: str, geometry: str) -> str:
         found.append((f.e.const("i32", 0), f.e.const("i1", True)))
     texel = _texel(f, [index for index, _ in found], [inside for _, inside in found], layer)
     _channels(f, "nearest", lambda c: _decoded(f, _raw(f, texel, c), c))
+    counting.tell(f, [texel])
     out.line(f"ret i32 {counting.of(f, [texel], counting.QUAD)}")
     out.label("linear")
     pairs = [coordinates.pair(f, line) for line in lines]
@@ -112,6 +118,7 @@ def _sample(emitter: Emitter, name: str, geometry: str) -> str:
         return Value(out.let(f"call {VECTOR} @{filtered}(ptr %d, i32 {channel.text}, {', '.join(parts)})"), "i32")
 
     _channels(f, "filtered", value)
+    counting.tell(f, corners)
     out.line(f"ret i32 {_filtered_sectors(f, corners)}")
     return f.finish(_HEADER.format(name=name))
 
@@ -142,7 +149,7 @@ def _fetch(emitter: Emitter, name: str, geometry: str) -> str:
         layer = coordinates.layer(f, sizes[2])
         insides.append(e.icmp("eq", layer, Value("%l", "i32")))
     for axis, size in zip("xyz"[: AXES[geometry]], sizes, strict=False):
-        number = Value(f"%{axis}", "i32")
+        number = Value(f"%c{axis}", "i32")
         indices.append(coordinates.settle(f, number, size, clamp)[0])
         insides.append(e.icmp("ult", number, f.splat(size)))
     indices += [e.const("i32", 0)] * (2 - len(indices))
@@ -153,6 +160,7 @@ def _fetch(emitter: Emitter, name: str, geometry: str) -> str:
         return e.select(texel.inside, found, e.const("i32", 0))
 
     _channels(f, "fetched", value)
+    counting.tell(f, [texel])
     wide = s.icmp("ugt", f.field(Texture.ELEMENT), s.const("i32", 8))
     octets, quads = (counting.of(f, [texel], group) for group in (counting.OCTET, counting.QUAD))
     f.out.line(f"ret i32 {f.out.let(f'select i1 {wide.text}, i32 {quads}, i32 {octets}')}")
@@ -166,6 +174,7 @@ def _gather(emitter: Emitter, name: str, geometry: str, channel: int) -> str:
     component = f.s.const("i32", channel)
     for number, corner in enumerate((corners[2], corners[3], corners[1], corners[0])):
         _store(f, f.s.const("i32", number), _decoded(f, _raw(f, corner, component), component))
+    counting.tell(f, corners)
     f.out.line(f"ret i32 {counting.of(f, corners, counting.QUAD)}")
     return f.finish(_HEADER.format(name=name))
 

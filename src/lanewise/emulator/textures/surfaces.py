@@ -27,9 +27,9 @@ class Outside(IntEnum):
 def each(out: Emitter, geometry: str) -> str:
     """Add the function that finds the bytes of an access; returns its name.
 
-    `i32 @name(ptr %x, ptr %w, ptr %c, <32 x i64> %h, <32 x i32> %l, %cx, %cy, %cz, i32 %m, i32 %site, i32 %bytes, i32
-    %outside, i1 %texels, ptr %out)` writes addresses (<32 x i64>) to `%out` and returns the lanes that have one; it
-    counts the request.
+    `i32 @name(ptr %x, ptr %w, ptr %c, <32 x i64> %h, <32 x i32> %l, %cx, %cy, %cz, i32 %m, i32 %trace, i32 %site, i32
+    %bytes, i32 %outside, i1 %texels, ptr %out)` writes addresses (<32 x i64>) to `%out` and returns the lanes that have
+    one; it counts the request, and tells it where `%trace` is not -1.
     """
     name = f"lw_each_surface_{geometry}"
     if name in out.definitions:
@@ -70,14 +70,20 @@ served.here:
   %more = load i32, ptr %all
   %union = or i32 %more, %n
   store i32 %union, ptr %all
+  %told = icmp sge i32 %trace, 0
+  br i1 %told, label %tell, label %count
+tell:
+  call void @lw_trace(ptr %x, ptr %w, <32 x i64> %at, i32 %n, i32 %trace)
+  br label %count
+count:
 {handles.count(out, "%sectors", "%size", counting.OCTET)}"""
     loop = handles.loop(SURFACE_MAGIC, handles.ANY_GEOMETRY, body)
     loop = loop.replace("entry:\n", "entry:\n  %all = alloca i32\n  store i32 0, ptr %all\n", 1)
     out.define(
         name,
-        f"define internal i32 @{name}(ptr %x, ptr %w, ptr %c, <32 x i64> %h, {_ARGUMENTS}, i32 %m, i32 %site, "
-        f"i32 %bytes, i32 %outside, i1 %texels, ptr %out) noinline nounwind {{\n{loop}  %found = load i32, ptr %all\n"
-        "  ret i32 %found\n}\n",
+        f"define internal i32 @{name}(ptr %x, ptr %w, ptr %c, <32 x i64> %h, {_ARGUMENTS}, i32 %m, i32 %trace, "
+        f"i32 %site, i32 %bytes, i32 %outside, i1 %texels, ptr %out) noinline nounwind {{\n{loop}"
+        "  %found = load i32, ptr %all\n  ret i32 %found\n}\n",
     )
     return name
 

@@ -1,0 +1,143 @@
+"""What machine instructions of memory cost the units of an SM, and how long a warp waits for them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lanewise.hardware.rates import Rates
+from lanewise.model import routes
+from lanewise.model.caches import SiteTraffic
+from lanewise.model.walk import LONG_SCOREBOARD, SHORT_SCOREBOARD
+from lanewise.records import AccessKind, Space
+from lanewise.sass.costs import AccessCost, MachineCosts
+from lanewise.sass.executions import Line
+from lanewise.sass.kernel import MachineKernel
+
+SECTOR = 32
+_AT_ONCE = 4  # loads of a warp under way, at most
+_OF_32 = 5.0  # doublings from one to the 32 that the spread of a latency is given for
+
+
+@dataclass(slots=True)
+class Accesses:
+    """All accesses of a launch. `waits[offset]` are the latency and its reason of a machine instruction; cycles are of
+    the whole launch: of the LSU and the L1 behind it, and of the texture unit. `engine_bytes` are what the copy engine
+    reads, a copy of which takes `engine_latency` clocks."""
+
+    waits: dict[int, tuple[float, str]] = field(default_factory=dict)
+    l1_cycles: float = 0.0
+    texture_cycles: float = 0.0
+    requests: int = 0  # of the LSU
+    engine_bytes: float = 0.0
+    engine_latency: float = 0.0
+
+
+def accesses(
+    machine: MachineKernel, costs: MachineCosts, by_line: Mapping[Line, Sequence[SiteTraffic]], rates: Rates
+) -> Accesses:
+    """`by_line` has what became of the requests of each line of PTX."""
+    loads_of_block = Counter(
+        a.block for a in machine.accesses if a.instruction.memory == (Space.GLOBAL, AccessKind.LOAD)
+    )
+    result = Accesses()
+    for cost in costs.accesses:
+        instruction = cost.access.instruction
+        found = by_line.get(cost.access.line, ()) if cost.access.line is not None else ()
+        if routes.by_engine(instruction):
+            _add_engine(result, cost, found, rates)
+        elif cost.space == Space.SHARED:
+            _add_shared(result, cost, rates)
+        elif cost.space in (Space.TEXTURE, Space.SURFACE):
+            result.texture_cycles += cost.requests * texture_cycles(cost, rates)
+            if kind(cost) == AccessKind.LOAD:
+                result.waits[instruction.offset] = texture_latency(found, rates), LONG_SCOREBOARD
+        elif cost.space in (Space.GLOBAL, Space.LOCAL):
+            own = l1_cycles(cost, found, rates)
+            result.requests += cost.requests
+            result.l1_cycles += cost.requests * own
+            if kind(cost) != AccessKind.STORE:
+                together = max(1, min(_AT_ONCE, loads_of_block[cost.access.block]))
+                waited = latency(cost, found, together, rates) + max(0.0, own - 1)
+                result.waits[instruction.offset] = waited, LONG_SCOREBOARD
+    return result
+
+
+def _add_shared(result: Accesses, cost: AccessCost, rates: Rates) -> None:
+    on = cost.site.requests_on if cost.site is not None else 0
+    waves = (cost.wavefronts or 0) / max(1, on or cost.requests)  # of those that wait: where a lane asked
+    own = rates.shared_atomic_latency if cost.access.instruction.name == "ATOMS" else rates.shared_latency
+    waited = own + max(0.0, waves - 1) / rates.shared_wavefronts
+    result.waits[cost.access.instruction.offset] = waited, SHORT_SCOREBOARD
+    further = max(0, (cost.wavefronts or 0) - (on or cost.requests))
+    result.requests += cost.requests
+    result.l1_cycles += cost.requests / rates.lsu_rate + further / rates.shared_wavefronts
+
+
+def _add_engine(result: Accesses, cost: AccessCost, found: Sequence[SiteTraffic], rates: Rates) -> None:
+    """Nobody waits for the instruction itself; the mbarrier that is told waits for the bytes."""
+    if kind(cost) != AccessKind.LOAD or cost.space != Space.GLOBAL:
+        return
+    result.engine_bytes += (cost.sectors or 0) * SECTOR
+    far, asked = sum(s.from_dram for s in found), sum(s.from_l2 + s.from_dram for s in found)
+    place = rates.l2_latency + (far / asked if asked else 0.0) * (rates.dram_latency - rates.l2_latency)
+    result.engine_latency = max(result.engine_latency, rates.bulk_latency + place)
+
+
+def texture_cycles(cost: AccessCost, rates: Rates) -> float:
+    """Of one request: by the sectors that its groups of lanes ask for, at least four."""
+    sectors = (cost.sectors or 0) / max(cost.requests, 1)
+    return max(rates.texture_clocks, sectors / rates.texture_sectors)
+
+
+def texture_latency(found: Sequence[SiteTraffic], rates: Rates) -> float:
+    """What the unit takes itself, and what is further away than the L1."""
+    near, middle, far = (sum(getattr(s, f"from_{place}") for s in found) for place in ("l1", "l2", "dram"))
+    total: float = near + middle + far
+    if not total:
+        return rates.texture_latency
+    further = middle * (rates.l2_latency - rates.l1_latency) + far * (rates.dram_latency - rates.l1_latency)
+    return rates.texture_latency + float(further) / total
+
+
+def kind(cost: AccessCost) -> AccessKind:
+    memory = cost.access.instruction.memory
+    assert memory is not None
+    return memory[1]
+
+
+def l1_cycles(cost: AccessCost, found: Sequence[SiteTraffic], rates: Rates) -> float:
+    """Of one request: its passes through the banks, the lines it looks up, or the bytes it moves."""
+    requests = max(cost.requests, 1)
+    sectors = (cost.sectors or 0) / requests
+    bytes_ = cost.threads_on / requests * cost.access.instruction.width_bits / 8
+    followed = sum(s.sectors for s in found)
+    lines = sectors * sum(s.lines for s in found) / followed if followed else sectors / 4
+    passes = cost.site.wavefronts / max(cost.site.requests, 1) if cost.site is not None else 1.0
+    return max(1 / rates.lsu_rate, passes / rates.shared_wavefronts, lines / rates.l1_lines, bytes_ / rates.l1_bytes)
+
+
+def latency(cost: AccessCost, found: Sequence[SiteTraffic], together: int, rates: Rates) -> float:
+    """A warp goes on with the slowest of the lines (from DRAM: accesses) of the `together` loads under way."""
+    if kind(cost) == AccessKind.ATOMIC:
+        return rates.atomic_latency
+    near, middle, far = (sum(getattr(s, f"from_{place}") for s in found) for place in ("l1", "l2", "dram"))
+    total: float = near + middle + far
+    if not total:
+        return rates.l1_latency
+    requests = max(cost.requests, 1)
+    lines = max(1.0, sum(s.lines for s in found) / total) * together
+    accesses = max(1.0, (cost.sectors or 0) / requests * SECTOR / rates.dram_access_bytes) * together
+    l2 = rates.l2_latency + rates.l2_spread * min(1.0, math.log2(lines) / _OF_32)
+    dram = rates.dram_latency + rates.dram_spread * min(1.0, math.log2(accesses) / _OF_32)
+    return float(near * rates.l1_latency + middle * l2 + far * dram) / total
+
+
+def partial_sectors(cost: AccessCost) -> float:
+    """Sectors of global memory that a store writes only a part of."""
+    if cost.space != Space.GLOBAL or kind(cost) != AccessKind.STORE or not cost.sectors:
+        return 0.0
+    whole = cost.threads_on * cost.access.instruction.width_bits / 8 / SECTOR
+    return cost.sectors if cost.sectors > 2 * whole else 0.0
