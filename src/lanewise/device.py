@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from lanewise.advice.advise import advise_on, advise_run
 from lanewise.advice.history import History
 from lanewise.advice.subject import Subject
+from lanewise.advice.tries import Setting, Tries
 from lanewise.alike import patterns
 from lanewise.checks import calls
 from lanewise.checks.checker import Checker
@@ -59,6 +62,7 @@ class LoadedProgram:
 
     program: Program
     texts: tuple[str, ...]
+    options: tuple[str, ...]  # of the assembler, for each
     assembled: Future[Assembled]  # made while the program goes on, as is the listing
     listed: Future[dict[str, SassFunction]]
     resources: dict[str, KernelResources] | None = None
@@ -100,6 +104,8 @@ class EmulatedDevice:
         self._advice = advice
         self._advised: set[object] = set()  # kernels and shapes
         self._history = History()
+        self._shapes: Counter[object] = Counter()  # launches of each, where advice is wanted
+        self._callers: set[tuple[int, int]] = set()  # processes and threads that launch
         self._background = ThreadPoolExecutor(1)
         self._shared_code_is_there = False
         self._model: DeviceModel | None = None
@@ -138,7 +144,7 @@ class EmulatedDevice:
         given = [(image.ptx, image.options) for image in images]
         assembled = self._background.submit(machine_code.assemble, given, arch=self._machine_arch(program))
         listed = self._background.submit(lambda: listing.listing(assembled.result().cubin))
-        return LoadedProgram(program, texts, assembled, listed)
+        return LoadedProgram(program, texts, tuple(image.options for image in images), assembled, listed)
 
     def _embed(self, path: str) -> None:
         """Keep the text of a source file, so that a report needs no other file."""
@@ -206,6 +212,7 @@ class EmulatedDevice:
     # ------------------------------------------------------------------ launches
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
         loaded, name = request.function.handle
+        self._callers.add((request.process, request.host_thread))
         try:
             launched, record = self.run(
                 loaded, name, request.grid, request.block, request.dynamic_shared_bytes, request.params, request.stream,
@@ -243,6 +250,7 @@ class EmulatedDevice:
             self._shared_code_is_there = True
         machine = self.machine(loaded, name)
         plan = NOTHING if machine is None else replace(machine.plan, trace=self._model is not None)
+        before = self._before(advise, (id(loaded), name, grid, block, dynamic_shared, cluster))
         launched = self.engine.launch(
             loaded.program, name, grid, block, dynamic_shared, params, tell, plan, cluster, cooperative, checker
         )
@@ -271,7 +279,13 @@ class EmulatedDevice:
         if launched.fault is not None or record.findings or self._keep(kernel, self._kept.get(kernel, 0)):
             self._kept[kernel] = self._kept.get(kernel, 0) + 1
             if modelled is not None and machine is not None and (advise or self._is_first(record, loaded)):
-                record = self._with_advice(record, loaded, launched, machine, modelled)
+                assert record.resources is not None
+                setting = Setting(
+                    loaded.program, loaded.texts, name, grid, block, dynamic_shared, params, cluster, cooperative,
+                    machine, record.resources, partial(self._assembled, loaded),
+                )  # fmt: skip
+                tries = Tries(self.engine, setting, record, launched, before, alone=len(self._callers) < 2)
+                record = self._with_advice(record, loaded, launched, machine, modelled, tries)
             self._history.launches.append(record)
             self.records.append(record)
             for model, records in zip(self._beside, self.records_beside, strict=True):
@@ -287,6 +301,7 @@ class EmulatedDevice:
         launched: Launched,
         machine: MachineKernel,
         modelled: Modelled,
+        tries: Tries,
     ) -> LaunchRecord:
         """The record with what to change."""
         info = launched.kernel.info
@@ -304,8 +319,25 @@ class EmulatedDevice:
             sources=self.sources,
             before=self._history,
             cold=self._model is not None and self._model.cold,
+            tries=tries,
         )
         return advise_on(subject)
+
+    def _before(self, advise: bool, shape: object) -> DeviceModel | None:
+        """The model as a launch finds it, where its first launches of a shape may be tried again; None: caches that
+        are not known to be as they were."""
+        if self._model is None or not (advise or self._advice):
+            return None
+        self._shapes[shape] += 1
+        return self._model.fork() if advise or self._shapes[shape] <= _KEPT_BEFORE else None
+
+    def _assembled(
+        self, loaded: LoadedProgram, texts: Sequence[str]
+    ) -> tuple[Mapping[str, KernelResources], MachineProgram]:
+        """Machine code of other texts of a program's modules."""
+        given = list(zip(texts, loaded.options, strict=True))
+        made = machine_code.assemble(given, arch=self._machine_arch(loaded.program))
+        return made.resources, MachineProgram(made.cubin, texts)
 
     def _is_first(self, record: LaunchRecord, loaded: LoadedProgram) -> bool:
         """Whether advice is wanted, and the kernel was not launched in this shape, with these patterns, before."""
@@ -374,6 +406,7 @@ def cluster_of(function: Function) -> tuple[int, int, int] | None:
     return x, y, z
 
 
+_KEPT_BEFORE = 4  # launches of a shape: more than one where it is seen with other patterns
 _LAUNCH_NS, _INSTRUCTIONS_PER_NS = 2000, 10_000  # where no time is modelled
 
 

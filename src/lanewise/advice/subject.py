@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lanewise.advice.history import History
+from lanewise.advice.tries import Tries
 from lanewise.emulator.counts import SiteCounts
 from lanewise.emulator.trace import Trace
 from lanewise.emulator.unit import SiteInfo
@@ -37,6 +38,7 @@ class Subject:
     sources: Mapping[str, str]  # texts by path
     before: History  # launches before this one
     cold: bool
+    tries: Tries  # experiments with the launch
 
     @property
     def time_us(self) -> float:

@@ -4,24 +4,15 @@ once, and kept in the cache."""
 from __future__ import annotations
 
 import ctypes
-import shlex
-import subprocess
-import tempfile
 from functools import cache as remember
-from importlib.resources import files
-from pathlib import Path
 
 import llvmlite.binding as llvm
 import numpy as np
 
-from lanewise.emulator import layout
-from lanewise.emulator.unit import PLACE_BASE
-from lanewise.errors import CompileError
-from lanewise.toolchain import cache, host
+from lanewise.emulator import layout_header
+from lanewise.toolchain import native
 
-_FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wall",
-          "-Wextra", "-D_GNU_SOURCE")  # fmt: skip
-_STRUCTURES = (layout.Warp, layout.Block, layout.Worker, layout.Launch, layout.Hooks, layout.Status)
+_FLAGS = (*native.FLAGS, "-march=native", "-fvisibility=hidden", "-pthread", "-D_GNU_SOURCE")
 
 # The structures of check.h.
 SITE = np.dtype(
@@ -42,14 +33,8 @@ MOST_LINES = 1 << 13  # source lines of a kernel that records can tell apart
 @remember
 def library() -> ctypes.CDLL:
     """The loaded library. EnvironmentProblem where there is no host compiler."""
-    compiler = host.c_compiler(host.compiler())
-    texts = {**_sources(), "layout.h": _layout()}
-    key = cache.key_of(
-        host.fingerprint(compiler), llvm.get_host_cpu_name(), *_FLAGS,
-        *(part for item in sorted(texts.items()) for part in item),
-    )  # fmt: skip
-    built = cache.default().build_once("checks", key + ".so", lambda path: _build(path, compiler, texts))
-    loaded = ctypes.CDLL(str(built))
+    texts = {**native.sources("lanewise.checks", "runtime"), "layout.h": layout_header.text()}
+    loaded = native.library("checks", "the check runtime", texts, flags=_FLAGS, depends=[llvm.get_host_cpu_name()])
     loaded.lw_check_new.restype = loaded.lw_check_begin.restype = loaded.lw_check_end.restype = ctypes.c_void_p
     loaded.lw_check_new.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
     loaded.lw_check_begin.argtypes = [
@@ -64,43 +49,3 @@ def library() -> ctypes.CDLL:
         getattr(loaded, f"lw_check_{name}").argtypes = [ctypes.c_void_p] + [ctypes.c_uint64] * numbers
     loaded.lw_check_free.argtypes = [ctypes.c_void_p]
     return loaded
-
-
-def _sources() -> dict[str, str]:
-    folder = files("lanewise.checks").joinpath("runtime")
-    return {
-        item.name: item.read_text(encoding="utf-8") for item in folder.iterdir() if item.name.endswith((".c", ".h"))
-    }
-
-
-def _layout() -> str:
-    """`layout.h`: the offsets and sizes of the emulator's structures."""
-    lines = [
-        f"#define {structure.__name__.upper()}_{name} {value}"
-        for structure in _STRUCTURES
-        for name, value in vars(structure).items()
-        if name.isupper() and isinstance(value, int)
-    ]
-    lines += [
-        f"#define PLACE_BASE {PLACE_BASE}u",
-        f"#define SHARED_WINDOW_BASE {layout.SHARED_WINDOW}ull",
-        f"#define LOCAL_WINDOW_BASE {layout.LOCAL_WINDOW}ull",
-        f"#define WINDOW_BYTES_EACH {layout.WINDOW_BYTES}ull",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _build(path: Path, compiler: Path, texts: dict[str, str]) -> None:
-    with tempfile.TemporaryDirectory(prefix="lanewise-") as name:
-        place = Path(name)
-        for file, text in texts.items():
-            place.joinpath(file).write_text(text, encoding="utf-8")
-        command = [str(compiler), *_FLAGS, f"-I{place}", *sorted(map(str, place.glob("*.c"))), "-o", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-        if done.returncode:
-            raise CompileError(
-                f"{compiler} cannot build the check runtime",
-                done.stderr,
-                next_step=f"try it by hand: {shlex.join(command)}",
-            )
-        path.chmod(0o755)

@@ -7,6 +7,8 @@ import mmap
 import os
 import sys
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from lanewise.errors import EnvironmentProblem
 
@@ -17,6 +19,7 @@ _STEP = 0x0040_0000_0000  # where to try next if something is there: another are
 _ATTEMPTS = 128  # up to where Linux puts position-independent programs
 
 _MAP_NORESERVE = 0x4000
+_MAP_FIXED = 0x10
 _MAP_FIXED_NOREPLACE = 0x100000  # Linux 4.17
 _MADV_DONTDUMP = 16
 _FALLOC_KEEP_SIZE_PUNCH_HOLE = 0x01 | 0x02
@@ -48,6 +51,26 @@ class Arena:
             if done == 0:
                 return
         ctypes.memset(address, 0, size)
+
+    @contextmanager
+    def copy_on_write(self, size: int) -> Iterator[None]:
+        """What is written to the first `size` bytes within the `with` block is gone after it, and no other process sees
+        it. What others write meanwhile stays; it is seen where nothing was written here. One at a time.
+
+        Raises EnvironmentProblem where the system does not give it (a private arena, a strict limit on memory).
+        """
+        if self.fd is None:
+            raise EnvironmentProblem("device memory of this process alone cannot be tried on")
+        size = min(self.size, (size + PAGE - 1) // PAGE * PAGE)
+        if not _map_over(self.base, size, self.fd, mmap.MAP_PRIVATE):
+            if not _map_over(self.base, size, self.fd, mmap.MAP_SHARED):
+                raise MemoryError("device memory could not be mapped again")
+            raise EnvironmentProblem(f"no room for a copy of {size:,} bytes of device memory")
+        try:
+            yield
+        finally:
+            if not _map_over(self.base, size, self.fd, mmap.MAP_SHARED):
+                raise MemoryError("device memory could not be mapped again")
 
     def _map_shared(self, base: int | None) -> bool:
         if not sys.platform.startswith("linux") or not hasattr(os, "memfd_create"):
@@ -102,6 +125,20 @@ def _map_fixed(base: int, size: int, fd: int) -> int | None:
     if where not in (None, ctypes.c_void_p(-1).value):
         libc.munmap(ctypes.c_void_p(where), ctypes.c_size_t(size))
     return None
+
+
+def _map_over(base: int, size: int, fd: int, how: int) -> bool:
+    """Map in place of what is there, all at once: other threads see the old bytes or the new ones."""
+    libc = _libc()
+    libc.mmap.restype = ctypes.c_void_p
+    flags = how | _MAP_NORESERVE | _MAP_FIXED
+    where = libc.mmap(
+        ctypes.c_void_p(base), ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_WRITE, flags, fd, ctypes.c_int64(0)
+    )
+    if where != base:
+        return False
+    libc.madvise(ctypes.c_void_p(base), ctypes.c_size_t(size), _MADV_DONTDUMP)
+    return True
 
 
 def _unmap(base: int, size: int, fd: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lanewise.demangle import demangle
@@ -49,6 +49,7 @@ class Engine:
         self._kernels: dict[tuple[int, str, int, CountingPlan, Events], CompiledKernel] = {}
         self._checked: dict[tuple[int, str], tuple[Unsupported, ...]] = {}
         self._programs: list[Program] = []
+        self._variants: dict[tuple[int, str], Program] = {}
         self._stop = threading.Event()
         self._params = memory.allocate(PARAMETER_BYTES + 4, kind="parameters", name="kernel parameters")
         self._grid_workspace: Allocation | None = None
@@ -58,6 +59,13 @@ class Engine:
         program = programs.load(modules, self.memory)
         self._programs.append(program)
         return program
+
+    def variant(self, program: Program, what: str, change: Callable[[Program], Program]) -> Program:
+        """A program changed for an experiment, made once; `what` names the change. It shares the first one's variables."""
+        key = (id(program), what)
+        if key not in self._variants:
+            self._variants[key] = change(program)
+        return self._variants[key]
 
     def unload(self, program: Program) -> None:
         """Free the variables of a program."""
@@ -108,8 +116,11 @@ class Engine:
         cluster: Dim | None = None,
         cooperative: bool = False,
         instrument: Instrument | None = None,
+        limits: Limits | None = None,
+        first_blocks: int | None = None,
     ) -> Launched:
-        """Run a kernel. A fault is reported, not raised. `cluster`: blocks that run together, a divisor of the grid."""
+        """Run a kernel. A fault is reported, not raised. `cluster`: blocks that run together, a divisor of the grid.
+        `limits`: in place of the engine's; `first_blocks`: no more blocks than these are run."""
         kernel = self.kernel(program, name, block, plan, SILENT if instrument is None else instrument.events)
         self.memory.write(self._params.base, params)
         services = HostServices(self.memory)
@@ -124,13 +135,14 @@ class Engine:
             block,
             dynamic_shared,
             self._params.base,
-            self.limits,
+            limits or self.limits,
             services,
             progress,
             self._stop,
             cluster,
             workspace,
             hooks,
+            first_blocks,
         )
         if instrument is not None:
             instrument.end()

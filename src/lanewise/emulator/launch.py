@@ -259,15 +259,19 @@ def run(
     cluster: Dim | None = None,
     grid_workspace: int = 0,
     hooks: tuple[int, int] = (0, 0),
+    first_blocks: int | None = None,
 ) -> LaunchOutcome:
     """Run every block of the grid. `params` is the address of the parameter buffer; `cluster`, of which the grid is a
     multiple, is how many blocks run together (None: the launch names no clusters); `grid_workspace` is the address of
-    what grid.sync() works with (0: the launch is not cooperative); `hooks`: as of `Instrument.begin`."""
+    what grid.sync() works with (0: the launch is not cooperative); `hooks`: as of `Instrument.begin`; `first_blocks`:
+    the most blocks that are run, in place of every block of the grid."""
     info = kernel.info
     cx, cy, cz = cluster or (1, 1, 1)
     together = cx * cy * cz
     clusters = (grid[0] // cx, grid[1] // cy, grid[2] // cz)
     total = grid[0] * grid[1] * grid[2]
+    if first_blocks is not None:
+        total = min(total, max(together, first_blocks // together * together))
     warps = -(-(block[0] * block[1] * block[2]) // 32)
     launch = Fields(_raw(Launch.SIZE))
     table, tids = warp_tables(block)

@@ -12,7 +12,8 @@ import ctypes
 import threading
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -222,6 +223,15 @@ class DeviceMemory:
     def array(self, allocation: Allocation, dtype: npt.DTypeLike, count: int = -1) -> npt.NDArray[np.generic]:
         """A numpy array over an allocation's bytes (no copy)."""
         return np.frombuffer(self.view(allocation.base, allocation.size), dtype=dtype, count=count)
+
+    @contextmanager
+    def scratch(self) -> Iterator[None]:
+        """Writes to allocations within the `with` block are gone after it. Nothing may be allocated or freed in it.
+        Errors as of `Arena.copy_on_write`."""
+        with self._lock:
+            end = max((_footprint_end(a.base, a.size, a.kind) for a in self._live.values()), default=self.base)
+        with self.arena.copy_on_write(end - self.base):
+            yield
 
     # --- inside
     def _place(self, size: int, alignment: int, kind: str) -> int | None:

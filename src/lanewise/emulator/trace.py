@@ -75,8 +75,12 @@ def thinned(trace: Trace, level: int) -> Trace:
     """The records that are kept at a level as high or higher."""
     if level == trace.level:
         return trace
-    kept = (hash_of(trace.records["line"]) & np.uint32((1 << level) - 1)) == 0
-    return Trace(trace.records[kept], level)
+    return Trace(trace.records[followed(trace.records["line"], level)], level)
+
+
+def followed(lines: npt.NDArray[np.uint32], level: int) -> npt.NDArray[np.bool_]:
+    """Which lines are kept at a level."""
+    return np.asarray((hash_of(lines) & np.uint32((1 << level) - 1)) == 0)
 
 
 def definitions() -> str:

@@ -173,6 +173,23 @@ void lw_caches_free(Caches *c) {
   free(c->steps);
   free(c);
 }
+// The L2 of others, into new caches of the same shape. Returns 0, or 1 where there is no memory.
+int lw_caches_copy(Caches *into, const Caches *from) {
+  into->level = from->level;
+  if (!from->l2.lines) return 0;
+  Cache *to = &into->l2;
+  const Cache *old = &from->l2;
+  size_t count = (size_t)old->sets * old->ways;
+  *to = *old;
+  to->keys = malloc(count * sizeof *to->keys);
+  to->used = malloc(count * sizeof *to->used);
+  to->lines = malloc(count * sizeof *to->lines);
+  if (!to->keys || !to->used || !to->lines) return 1;
+  memcpy(to->keys, old->keys, count * sizeof *to->keys);
+  memcpy(to->used, old->used, count * sizeof *to->used);
+  memcpy(to->lines, old->lines, count * sizeof *to->lines);
+  return 0;
+}
 // Nothing is in the L2 any more.
 void lw_caches_flush(Caches *c) {
   drop(&c->l2);

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import shlex
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache as remember
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 
 from lanewise.emulator.trace import LINE_BYTES, SITE_SHIFT, Trace, thinned
-from lanewise.errors import CompileError
-from lanewise.toolchain import cache, host
+from lanewise.toolchain import native
 
-_FLAGS = ("-std=gnu11", "-O3", "-fPIC", "-shared", "-Wall", "-Wextra")
 SECTOR_BYTES = 32
 _POINTER = ctypes.c_void_p
 
@@ -89,7 +83,8 @@ MOST = 1 << 24  # accesses that are followed one by one
 class Caches:
     """The L2 with what earlier launches left in it. Needs the host's C compiler once (EnvironmentProblem)."""
 
-    def __init__(self, shape: CacheShape) -> None:
+    def __init__(self, shape: CacheShape, *, like: Caches | None = None) -> None:
+        """`like`: with what others hold."""
         self._library = _library()
         self._shape = shape
         self._state = self._library.lw_caches_make(
@@ -99,6 +94,12 @@ class Caches:
             shape.dram_bytes // SECTOR_BYTES,
             shape.slices,
         )
+        if like is not None and self._library.lw_caches_copy(self._state, like._state):
+            raise MemoryError("no room for a copy of the caches")
+
+    def fork(self) -> Caches:
+        """Caches that hold the same, and go on by themselves."""
+        return Caches(self._shape, like=self)
 
     def __del__(self) -> None:
         state = getattr(self, "_state", None)
@@ -155,27 +156,12 @@ def _level(trace: Trace, spills: Sequence[Spill]) -> int:
 
 @remember
 def _library() -> ctypes.CDLL:
-    compiler = host.c_compiler(host.compiler())
     source = files("lanewise.model").joinpath("caches.c").read_text(encoding="utf-8")
-    key = cache.key_of(host.fingerprint(compiler), *_FLAGS, source)
-    built = cache.default().build_once("caches", key + ".so", lambda path: _build(path, compiler, source))
-    library = ctypes.CDLL(str(built))
+    library = native.library("caches", "the model of caches", {"caches.c": source})
     whole, pointer = ctypes.c_uint32, _POINTER
     library.lw_caches_make.restype = pointer
     library.lw_caches_make.argtypes = [whole] * 5
+    library.lw_caches_copy.argtypes = [pointer, pointer]
     library.lw_caches_free.argtypes = library.lw_caches_flush.argtypes = [pointer]
     library.lw_caches_run.argtypes = [pointer, pointer, *[whole] * 7, pointer, whole, *[pointer] * 4]
     return library
-
-
-def _build(path: Path, compiler: Path, source: str) -> None:
-    with tempfile.TemporaryDirectory(prefix="lanewise-") as name:
-        place = Path(name, "caches.c")
-        place.write_text(source, encoding="utf-8")
-        command = [str(compiler), *_FLAGS, str(place), "-o", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-        if done.returncode:
-            raise CompileError(
-                f"{compiler} cannot build the model of caches", done.stderr,
-                next_step=f"try it by hand: {shlex.join(command)}",
-            )  # fmt: skip

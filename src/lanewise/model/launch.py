@@ -45,11 +45,12 @@ class DeviceModel:
     Raises EnvironmentProblem where there is no C compiler for the caches.
     """
 
-    def __init__(self, spec: DeviceSpec, *, cold: bool = False) -> None:
+    def __init__(self, spec: DeviceSpec, *, cold: bool = False, caches: Caches | None = None) -> None:
+        """`caches`: of such a device, in place of empty ones."""
         self.spec = spec
         self.cold = cold
         rates = spec.rates
-        self._caches = Caches(
+        self._caches = caches or Caches(
             CacheShape(
                 spec.values.sm_count,
                 int(rates.l2_reuse_bytes),
@@ -59,6 +60,10 @@ class DeviceModel:
                 _COALESCING_TURNS,
             )
         )
+
+    def fork(self) -> DeviceModel:
+        """A model whose caches hold the same and go on by themselves."""
+        return DeviceModel(self.spec, cold=self.cold, caches=self._caches.fork())
 
     def launch(
         self,
