@@ -27,7 +27,7 @@ from lanewise.emulator.trace import KIND_SHIFT, LINE_BYTES, LOAD, LOCAL_BIT, STO
 from lanewise.emulator.unit import reachable
 from lanewise.errors import EnvironmentProblem, LanewiseError
 from lanewise.hardware.occupancy import occupancy
-from lanewise.model.launch import DeviceModel, Modelled, not_followed
+from lanewise.model.launch import DeviceModel, Modelled
 from lanewise.ptx.syntax import Function, Instruction, Symbol
 from lanewise.records import AccessKind, KernelResources, LaunchRecord, Space
 from lanewise.sass.kernel import MachineKernel
@@ -39,6 +39,7 @@ MOST_PASSES = 2 * 10**9  # sectors and wavefronts
 _MORE = 4  # times the instructions of the launch after which a changed one is given up
 _PATTERN = 0xA5
 _LAUNCHES_KERNELS = "cudaLaunchDevice"
+_ELSEWHERE = (Space.TEXTURE, Space.SURFACE)
 _HEAP = frozenset(("malloc", "free"))
 Lines = npt.NDArray[np.uint32]
 
@@ -143,7 +144,7 @@ class Tries:
             return "its blocks wait for each other"
         if s.cluster is not None:
             return "it runs in clusters"
-        if not_followed(s.machine) or info.unseen_writes or info.copies:
+        if info.unseen_writes or info.copies or any(site.space in _ELSEWHERE for site in info.sites):
             return "it moves bytes in ways that are not followed"
         if any(_uses_heap(function) for function in reachable(s.program, s.program.function(s.name))):
             return "it allocates memory"

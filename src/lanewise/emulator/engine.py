@@ -61,7 +61,7 @@ class Engine:
         return program
 
     def variant(self, program: Program, what: str, change: Callable[[Program], Program]) -> Program:
-        """A program changed for an experiment, made once; `what` names the change. It shares the first one's variables."""
+        """A program changed for an experiment, made once; `what` names the change. Its variables are the same."""
         key = (id(program), what)
         if key not in self._variants:
             self._variants[key] = change(program)
