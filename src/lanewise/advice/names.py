@@ -53,3 +53,11 @@ def parameters(source: str, kernel: str) -> tuple[str, ...]:
             return ()
         names.append(words[-1])
     return tuple(names)
+
+
+def is_table(sources: Mapping[str, str], site: SiteInfo, name: str) -> bool:
+    """Whether the source declares a shared array of that name with rows and columns."""
+    if site.source is None:
+        return False
+    text = sources.get(site.source.outermost.file, "")
+    return re.search(rf"__shared__[^;]*\b{re.escape(name)}\s*\[[^\]]*\]\s*\[", text) is not None

@@ -20,10 +20,12 @@ def worth_it(finding: Finding) -> bool:
 
 
 def ranked(findings: Iterable[Finding], rules: Sequence[Rule]) -> tuple[Finding, ...]:
-    """What is worth it, by the time saved; of one place without what another rule says better."""
+    """What is worth it, by the time saved; of one place without what another rule says better. Remarks come last."""
+    findings = list(findings)
     worth = [finding for finding in findings if worth_it(finding)]
     better = {(loser, _place(f)) for f in worth for rule in rules if rule.name == f.check for loser in rule.instead_of}
     left = [finding for finding in worth if (finding.check, _place(finding)) not in better]
+    left += [finding for finding in findings if finding.gain is None]
     return tuple(sorted(left, key=lambda f: (-saved(f), f.check, str(_place(f)))))
 
 

@@ -52,9 +52,9 @@ def advice(
     record: LaunchRecord,
     *,
     message: Sentence,
-    change: Sentence,
-    after_us: float,
-    tried: Tried,
+    change: Sentence | None = None,
+    after_us: float | None = None,
+    tried: Tried = Tried.ESTIMATED,
     evidence: Sequence[Sentence] = (),
     next_step: Sentence,
     price: Sentence | None = None,
@@ -64,10 +64,10 @@ def advice(
     samples: tuple[LaneSample, ...] = (),
 ) -> Finding:
     """A finding of a rule, its sentences in English and by their keys. `change`: in a few words; `next_step`: what to
-    do, a whole sentence; `after_us`: of the launch with the change."""
-    named = [("message", message), ("change", change), ("next_step", next_step), *(("evidence", e) for e in evidence)]
-    if price is not None:
-        named.append(("price", price))
+    do, a whole sentence; `after_us`: of the launch with the change. Without `change` and `after_us` it is a remark:
+    something that costs time, and that no change that was tried makes better."""
+    named = [("message", message), ("next_step", next_step), *(("evidence", e) for e in evidence)]
+    named += [(part, s) for part, s in (("change", change), ("price", price)) if s is not None]
     if record.time_us is None:
         raise ValueError("a launch without a modelled time has nothing to gain from")
     said = tuple(sentence.as_part(part) for part, sentence in named)
@@ -75,6 +75,9 @@ def advice(
     texts: dict[str, list[str]] = {}
     for entry in said:
         texts.setdefault(entry.part, []).append(words.said(entry))
+    gain = None
+    if change is not None and after_us is not None:
+        gain = Gain(record.time_us, round(after_us, 3), tried, texts["change"][0])
     return Finding(
         check=rule,
         severity=Severity.NOTE,
@@ -84,7 +87,7 @@ def advice(
         ptx_line=ptx_line,
         evidence=tuple(texts.get("evidence", ())),
         next_step=texts["next_step"][0],
-        gain=Gain(record.time_us, round(after_us, 3), tried, texts["change"][0]),
+        gain=gain,
         price=texts["price"][0] if price is not None else None,
         rung=rung,
         samples=samples,

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from lanewise.advice.change import Change, swapped_program, with_bounds
 from lanewise.advice.sampling import BLOCKS, Request, Sampler
 from lanewise.collect import launch_record, modelled_on
+from lanewise.demangle import demangle
 from lanewise.emulator.engine import Engine, Launched
 from lanewise.emulator.launch import Dim, Limits
 from lanewise.emulator.program import Program
@@ -61,6 +62,16 @@ class Setting:
     machine: MachineKernel
     resources: KernelResources
     assemble: Callable[[Sequence[str]], tuple[Mapping[str, KernelResources], MachineProgram]]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedArray:
+    """An array in the shared memory of a block: bytes [start, start + size)."""
+
+    name: str
+    start: int
+    size: int
+    dynamic: bool  # its size is said by the launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +264,16 @@ class Tries:
         return resources[s.name], machine
 
     # ------------------------------------------------------------------ requests
+    def arrays(self) -> tuple[SharedArray, ...]:
+        """The arrays in shared memory; one of dynamic size ends where the launch's shared memory does."""
+        info = self._launched.kernel.info
+        end = info.static_shared + self._setting.dynamic_shared
+        placed = [
+            SharedArray(demangle(name).split("::")[-1], start, size or end - start, not size)
+            for name, start, size in info.shared_arrays
+        ]
+        return tuple(array for array in placed if array.size > 0)
+
     def requests(self) -> tuple[Request, ...]:
         """Requests that the first blocks make of global and shared memory; empty where the launch cannot be run again.
         The sites are those of the launch."""

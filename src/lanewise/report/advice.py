@@ -43,7 +43,8 @@ def _finding(finding: Finding, named: str, digits: int, words: Catalogue, width:
     if price:
         body.append(words.say("report.price", price=price))
     lines += [Text(line) for line in text.wrap(" ".join(body), width, first=indent)]
-    lines += [Text(line, style="bold") for line in text.wrap(gain(finding, words), width, first=indent)]
+    if finding.gain is not None:
+        lines += [Text(line, style="bold") for line in text.wrap(gain(finding, words), width, first=indent)]
     lines += [Text(line, style="dim") for line in text.wrap(pointers(finding, named, words), width, first=indent)]
     return lines
 
