@@ -185,7 +185,7 @@ def _finding(subject: Subject, array: SharedArray, uses: Sequence[Use], use: Use
             subject.record,
             message=message,
             evidence=evidence,
-            next_step=say(f"{NAME}.nothing_helps", tried=str(len(results))),
+            next_step=say("bank_conflict.nothing_helps", tried=str(len(results))),
             source=site.source,
             ptx_line=site.ptx_line,
             samples=samples,
@@ -223,9 +223,9 @@ def _message(subject: Subject, array: SharedArray, use: Use, shown: Request) -> 
     }
     step = step_of(shown)
     if step is None:
-        return say(f"{NAME}.message", words=_listed(words), count=str(len(words)), **values)
+        return say("bank_conflict.message", words=_listed(words), count=str(len(words)), **values)
     element = _element(subject, array, shown, step, words)
-    return say(f"{NAME}.message_strided", element=element, stride=f"{abs(step):,}", **values)
+    return say("bank_conflict.message_strided", element=element, stride=f"{abs(step):,}", **values)
 
 
 def _element(subject: Subject, array: SharedArray, shown: Request, step: int, words: Sequence[int]) -> str:
@@ -242,7 +242,7 @@ def _element(subject: Subject, array: SharedArray, shown: Request, step: int, wo
 def _evidence(use: Use) -> Sentence:
     requests = max(1, use.cost.requests)
     return say(
-        f"{NAME}.wavefronts",
+        "bank_conflict.wavefronts",
         wavefronts=f"{(use.cost.wavefronts or 0) / requests:.3g}",
         ideal=f"{(use.cost.wavefronts_ideal or 0) / requests:.3g}",
     )
@@ -250,34 +250,34 @@ def _evidence(use: Use) -> Sentence:
 
 def _change(layout: Layout) -> Sentence:
     if layout.swizzled:
-        return say(f"{NAME}.swizzle_change")
+        return say("bank_conflict.swizzle_change")
     whole = layout.pitch % WORD_BYTES == layout.padding % WORD_BYTES == 0
-    key = "pad_change" if whole else "pad_change_bytes"
+    key = "bank_conflict.pad_change" if whole else "bank_conflict.pad_change_bytes"
     unit = WORD_BYTES if whole else 1
-    return say(f"{NAME}.{key}", new=f"{(layout.pitch + layout.padding) // unit:,}", old=f"{layout.pitch // unit:,}")
+    return say(key, new=f"{(layout.pitch + layout.padding) // unit:,}", old=f"{layout.pitch // unit:,}")
 
 
 def _next_step(best: Result, array: SharedArray, cost: AccessCost, wavefronts: int) -> Sentence:
     layout = best.layout
     values = {"array": array.name, "pitch": f"{layout.pitch:,}", "unit": str(layout.unit)}
-    key = "swizzle" if layout.swizzled else "pad"
-    if key == "pad":
+    if not layout.swizzled:
         values["padding"] = f"{layout.padding:,}"
     if wavefronts <= _AS_GOOD * (cost.wavefronts_ideal or 0):
-        return say(f"{NAME}.{key}", **values)
-    return say(f"{NAME}.{key}_part", left=f"{wavefronts / cost.requests:.3g}", **values)
+        return say("bank_conflict.swizzle" if layout.swizzled else "bank_conflict.pad", **values)
+    values["left"] = f"{wavefronts / cost.requests:.3g}"
+    return say("bank_conflict.swizzle_part" if layout.swizzled else "bank_conflict.pad_part", **values)
 
 
 def _price(subject: Subject, best: Result) -> Sentence:
     occupied = subject.record.occupancy
     assert occupied is not None
     if best.layout.swizzled:
-        return say(f"{NAME}.swizzle_price")
+        return say("bank_conflict.swizzle_price")
     now, then = occupied.active_warps, best.active_warps
     values = {"bytes": f"{best.extra_bytes:,}", "before": f"{100 * now / occupied.max_warps:.0f}"}
     if now == then:
-        return say(f"{NAME}.pad_price", **values)
-    return say(f"{NAME}.pad_price_occupancy", after=f"{100 * then / occupied.max_warps:.0f}", **values)
+        return say("bank_conflict.pad_price", **values)
+    return say("bank_conflict.pad_price_occupancy", after=f"{100 * then / occupied.max_warps:.0f}", **values)
 
 
 def _listed(numbers: Sequence[int]) -> str:
