@@ -27,6 +27,7 @@ from lanewise.hardware import device as devices
 from lanewise.hardware.launch import refuse, refuse_cluster, resident_blocks
 from lanewise.ptx.syntax import TYPE_BITS
 from lanewise.records import Access, Finding, KernelResources, LaunchRecord, LineCounts, Param, RunResult
+from lanewise.report.html import to_html
 from lanewise.report.json import to_json
 from lanewise.report.terminal import report_text
 from lanewise.request import DEFAULT_DEVICE
@@ -75,6 +76,10 @@ class Record:
     def json(self) -> str:
         """The same as JSON (docs/json.md)."""
         return to_json(self.result)
+
+    def html(self) -> str:
+        """The same as a page of HTML that needs no other file (docs/html-report.md)."""
+        return to_html(self.result)
 
 
 class Module:
@@ -279,6 +284,7 @@ class Launcher:
             launch.findings,
             notes=tuple(device.notes),
             has_host=False,
+            code=(device.code[launch.symbol],) if launch.symbol in device.code else (),
         )
 
 

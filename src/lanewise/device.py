@@ -34,8 +34,9 @@ from lanewise.hardware.device import DeviceSpec
 from lanewise.model.launch import DeviceModel, Modelled, unavailable
 from lanewise.ptx import parse
 from lanewise.ptx.syntax import Function
-from lanewise.records import Finding, KernelResources, LaunchRecord, SourceLine, Unsupported
+from lanewise.records import Finding, KernelCode, KernelResources, LaunchRecord, SourceLine, Unsupported
 from lanewise.sass import listing
+from lanewise.sass.code import kernel_code
 from lanewise.sass.kernel import MachineKernel
 from lanewise.sass.listing import SassFunction
 from lanewise.sass.program import MachineProgram
@@ -96,6 +97,7 @@ class EmulatedDevice:
         self.unsupported: list[Unsupported] = []
         self.sources: dict[str, str] = {}
         self.notes: dict[str, None] = {}
+        self.code: dict[str, KernelCode] = {}  # of kernels that a launch is kept of
         self.left_out: dict[str, None] = {}  # kernels of which no launch is kept
         self._keep = keep or (lambda kernel, earlier: True)
         self._kept: dict[str, int] = {}
@@ -278,6 +280,8 @@ class EmulatedDevice:
         self._launches += 1
         if launched.fault is not None or record.findings or self._keep(kernel, self._kept.get(kernel, 0)):
             self._kept[kernel] = self._kept.get(kernel, 0) + 1
+            if name not in self.code:
+                self.code[name] = kernel_code(loaded.program, name, machine)
             if modelled is not None and machine is not None and (advise or self._is_first(record, loaded)):
                 assert record.resources is not None
                 setting = Setting(

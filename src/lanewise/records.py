@@ -55,6 +55,16 @@ class SourceLine:
             here = here.inlined_at
         return here
 
+    @property
+    def shown(self) -> SourceLine:
+        """The line that reports show: the first of the chain that lies in the file of the outermost one. So a helper in
+        the user's own file stands at its own line, code of a header at the line that called it."""
+        file = self.outermost.file
+        here = self
+        while here.file != file and here.inlined_at is not None:
+            here = here.inlined_at
+        return here
+
 
 @dataclass(frozen=True, slots=True)
 class Param:
@@ -389,6 +399,25 @@ class LaunchRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class LineCode:
+    """What the compilers made of one source line in a kernel: PTX as (line of its text, instruction), machine code as
+    (offset in bytes, line of PTX or None, instruction). `file` and `line` None for code without a source line."""
+
+    file: str | None
+    line: int | None
+    ptx: tuple[tuple[int, str], ...]
+    sass: tuple[tuple[int, int | None, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """All code of a kernel by source line, of the functions that it calls too."""
+
+    symbol: str
+    lines: tuple[LineCode, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unsupported:
     """One use of an instruction or call that this version cannot run."""
 
@@ -428,3 +457,4 @@ class RunResult:
     notes: tuple[str, ...] = ()
     check: CheckSummary | None = None  # where checks were asked for
     has_host: bool = True  # False: launched from Python, no program of its own
+    code: tuple[KernelCode, ...] = ()  # of each kernel that has a launch

@@ -169,4 +169,5 @@ def _result(
         unsupported=tuple(device.unsupported),
         notes=tuple(notes),
         check=None if device.checker is None else device.checker.summary(),
+        code=tuple(device.code.values()),
     )

@@ -96,7 +96,18 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def check(source: Path, *words: str, folder: Path, command: str = "check") -> tuple[int, dict[str, object], str]:
     out = folder / "out.json"
     options, _, arguments = " ".join(words).partition("--- ")
-    line = [sys.executable, "-m", "lanewise", command, "--json", str(out), *options.split(), str(source), "--"]
+    line = [
+        sys.executable,
+        "-m",
+        "lanewise",
+        command,
+        "--force",
+        "--json",
+        str(out),
+        *options.split(),
+        str(source),
+        "--",
+    ]
     done = subprocess.run([*line, *arguments.split()], capture_output=True, text=True, check=False)
     return done.returncode, json.loads(out.read_text()) if out.exists() else {}, done.stdout + done.stderr
 

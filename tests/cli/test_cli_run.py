@@ -63,8 +63,13 @@ def test_the_command_line_becomes_a_request(lanewise: CommandLine, words: str, r
         ("a.out 1024", "1024 is no file"),
         (".", ". is a directory"),
         ("program.cu -I", "-I needs a value"),
-        ("program.cu --json nowhere/out.json", "cannot write nowhere/out.json"),
-        ("program.cu --json .", "cannot write ."),
+        ("program.cu --json nowhere/out.json", "cannot write nowhere/out.json: there is no directory nowhere"),
+        ("program.cu --json .", "cannot write .: it is a directory"),
+        ("program.cu --html nowhere/out.html", "cannot write nowhere/out.html: there is no directory nowhere"),
+        ("program.cu --html .", "cannot write .: it is a directory"),
+        ("program.cu --html a.out", "a.out exists already"),
+        ("program.cu --json a.out", "a.out exists already"),
+        ("program.cu --json a.x --html a.x", "a.x is named for two reports"),
         ("program.cu --launches 0", "launches"),
         ("program.cu --max-seconds soon", "max-seconds"),
     ],
@@ -83,6 +88,27 @@ def test_the_report_goes_to_standard_output_and_json_to_its_file(lanewise: Comma
     assert "No launch to report; the program exited with 0." in outcome.out
     assert outcome.err == ""
     assert json.loads(Path("out.json").read_text())["program"] == "program.cu"
+
+
+def test_the_page_goes_to_its_file_and_is_written_over_only_when_told_to(lanewise: CommandLine) -> None:
+    assert lanewise("run", "program.cu", "--quiet", "--html", "out.html").status == 0
+    page = Path("out.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    Path("out.html").write_text("mine")
+    assert lanewise("run", "program.cu", "--quiet", "--html", "out.html").status == ExitCode.USAGE
+    assert Path("out.html").read_text() == "mine"
+    assert lanewise("run", "program.cu", "--quiet", "--force", "--html", "out.html").status == 0
+    assert Path("out.html").read_text() == page
+
+
+def test_a_report_of_earlier_is_shown_from_its_json(lanewise: CommandLine) -> None:
+    shown = lanewise("run", "program.cu", "--json", "out.json").out
+    assert lanewise("show", "out.json").out == shown
+    assert lanewise("show", "out.json", "--html", "out.html").out == ""
+    assert Path("out.html").read_text().startswith("<!DOCTYPE html>")
+    assert "out.html exists already" in lanewise("show", "out.json", "--html", "out.html").err
+    assert "cannot read none.json" in lanewise("show", "none.json").err
+    assert "out.html is not JSON" in lanewise("show", "out.html").err
 
 
 @pytest.mark.parametrize("option", ["--quiet", "--no-report"])

@@ -46,7 +46,7 @@ def test_a_launch_has_the_documented_fields() -> None:
     document = json.loads(to_json(transposes()))
     assert list(document) == [
         "schema", "lanewise", "program", "device", "arch", "exit_code",
-        "launches", "sources", "findings", "unsupported", "notes", "check", "has_host",
+        "launches", "sources", "findings", "unsupported", "notes", "check", "has_host", "code",
     ]  # fmt: skip
     launch = document["launches"][1]
     assert {

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from lanewise.checks import selection
-from lanewise.cli import run
+from lanewise.cli import files, run
 from lanewise.cli.exit_codes import SIGNAL_BASE, check_status
 from lanewise.cli.progress import ProgressLine
 from lanewise.errors import UsageError
@@ -55,6 +55,7 @@ def check(
         float | None, typer.Option(metavar="S", min=0.001, help="End a launch after S seconds.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing after the program.")] = False,
+    force: files.Force = False,
 ) -> None:
     """Run a CUDA program on the CPU and say what it does wrong: accesses out of bounds, races in shared and global
     memory, uninitialised values, barriers that threads do not come to, memory that is never freed.
@@ -70,7 +71,7 @@ def check(
     inputs, flags = run.split_inputs(tokens)
     for path in (json, sarif):
         if path is not None:
-            run.check_writable(path)
+            files.check_writable(path, force=force)
     if config is not None and not config.is_file():
         raise UsageError(f"{config} is no file")
     line = ProgressLine(sys.stderr, width=terminal_width()) if sys.stderr.isatty() and not quiet else None
@@ -94,9 +95,9 @@ def check(
     except KeyboardInterrupt:
         raise typer.Exit(SIGNAL_BASE + 2) from None
     if json is not None:
-        run.write(json, to_json(result))
+        files.write(json, to_json(result))
     if sarif is not None:
-        run.write(sarif, to_sarif(result, all_findings(result)))
+        files.write(sarif, to_sarif(result, all_findings(result)))
     if not quiet:
         run.print_safely(lambda: print_check(result))
     raise typer.Exit(check_status(result))

@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
+from lanewise.cli import files
 from lanewise.cli.table import table
-from lanewise.errors import UsageError
 from lanewise.records import LaunchRecord
 from lanewise.report import text
 from lanewise.report.compare import ComparedLaunch, Comparison, Row
 from lanewise.report.compare import compare as match
-from lanewise.report.json import from_json
 from lanewise.report.profile import ProfiledLaunch, read_profile
 
 
@@ -24,13 +23,7 @@ def compare(
     ],
 ) -> None:
     """Show the counts of a report beside what Nsight Compute measured: ours, theirs, ratio, known difference."""
-    try:
-        written = report.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"cannot read {report}: {error}", next_step="Write it with `lanewise run --json FILE program.cu`."
-        ) from error
-    result = from_json(written, name=str(report))
+    result = files.read_result(report)
     for line in _lines(match(result.launches, read_profile(profile))):
         typer.echo(line)
 

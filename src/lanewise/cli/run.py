@@ -13,9 +13,11 @@ from typing import Annotated
 import typer
 
 from lanewise.checks import selection
+from lanewise.cli import files
 from lanewise.cli.exit_codes import SIGNAL_BASE, exit_status
 from lanewise.cli.progress import ProgressLine
-from lanewise.errors import EnvironmentProblem, UsageError
+from lanewise.errors import UsageError
+from lanewise.hardware import device as devices
 from lanewise.records import RunResult
 from lanewise.report.json import to_json
 from lanewise.report.terminal import print_report, terminal_width
@@ -34,6 +36,10 @@ class Show(StrEnum):
 def run(
     context: typer.Context,
     json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON too.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the report as a page of HTML too.")
+    ] = None,
+    force: files.Force = False,
     device: Annotated[
         str,
         typer.Option(metavar="NAME", help="The card to model, or several with commas; `lanewise devices` lists them."),
@@ -87,14 +93,20 @@ def run(
     \b
       lanewise run program.cu
       lanewise run --json out.json -I include -DN=4 main.cu kernel.cu -- 1024 16
+      lanewise run --html report.html program.cu
       lanewise run --device rtx4090 ./a.out
       lanewise run --device rtx4090d,a100,h200 program.cu
     """
     names = [name.strip() for name in device.split(",")]
     tokens, arguments = split_arguments(context.args)
     inputs, flags = split_inputs(tokens)
-    if json is not None:
-        check_writable(json)
+    outputs = [(path, render) for path, render in ((json, to_json), (html, _to_html)) if path is not None]
+    if json is not None and json == html:
+        raise UsageError(f"{json} is named for two reports", next_step="Give each a file of its own.")
+    keys = [devices.load(name).key for name in names] if len(names) > 1 else []
+    for path, _ in outputs:
+        for written in [_of_device(path, key) for key in keys] or [path]:
+            files.check_writable(written, force=force)
     line = ProgressLine(sys.stderr, width=terminal_width()) if sys.stderr.isatty() and not quiet else None
     request = RunRequest(
         inputs=inputs,
@@ -115,12 +127,12 @@ def run(
     try:
         with closing(line) if line is not None else nullcontext():
             if len(names) > 1:
-                raise typer.Exit(_on_several(request, names, json, quiet=quiet))
+                raise typer.Exit(_on_several(request, names, outputs, quiet=quiet))
             result = execute(request)
     except KeyboardInterrupt:
         raise typer.Exit(SIGNAL_BASE + 2) from None
-    if json is not None:
-        write(json, to_json(result))
+    for path, render in outputs:
+        files.write(path, render(result))
     if not quiet:
         print_safely(lambda: print_report(result, show=show or ()))
     raise typer.Exit(exit_status(result))
@@ -135,15 +147,30 @@ def print_safely(print_it: Callable[[], None]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _on_several(request: RunRequest, names: Sequence[str], json: Path | None, *, quiet: bool) -> int:
-    """A table of devices; of the JSON one file a device, its name in front of the ending. The first's exit status."""
+Output = tuple[Path, Callable[[RunResult], str]]  # a file, and what is written to it
+
+
+def _to_html(result: RunResult) -> str:
+    """Loaded late: templates and plots are not needed otherwise."""
+    from lanewise.report.html import to_html
+
+    return to_html(result)
+
+
+def _of_device(path: Path, key: str) -> Path:
+    """Of several devices each has a file: the device's name stands in front of the ending."""
+    return path.with_suffix(f".{key}{path.suffix}")
+
+
+def _on_several(request: RunRequest, names: Sequence[str], outputs: Sequence[Output], *, quiet: bool) -> int:
+    """A table of devices, and files of each. The first's exit status."""
     from lanewise.report.side_by_side import side_by_side
     from lanewise.side_by_side import run_on
 
     columns = run_on(request, names)
-    if json is not None:
+    for path, render in outputs:
         for column in columns:
-            write(json.with_suffix(f".{column.spec.key}{json.suffix}"), to_json(column.result))
+            files.write(_of_device(path, column.spec.key), render(column.result))
     if not quiet:
         shared = [column.shared_with for column in columns]
         rows = side_by_side([column.result for column in columns], shared, terminal_width())
@@ -195,18 +222,3 @@ def split_arguments(tokens: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
         return list(tokens), ()
     at = tokens.index(SEPARATOR)
     return list(tokens[:at]), tuple(tokens[at + 1 :])
-
-
-def check_writable(path: Path) -> None:
-    """Said before the work, not after it."""
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UsageError(f"cannot write {path}", next_step="Choose a file in a directory that you can write to.")
-
-
-def write(path: Path, content: str) -> None:
-    try:
-        path.write_text(content, encoding="ascii")
-    except OSError as error:
-        raise EnvironmentProblem(
-            f"cannot write {path}: {error.strerror}", next_step="Make room and run again."
-        ) from error

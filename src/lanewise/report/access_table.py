@@ -51,7 +51,7 @@ class Table:
     def fit(cls, rows: Sequence[AccessRow], width: int) -> Table:
         """The spelled-out form where that leaves room for the words, else the short one (whose words may go below)."""
         spelled = cls(SPELLED, _widths([_cells(row, SPELLED) for row in rows]), width)
-        longest = max((len(_words(row, SPELLED)) for row in rows), default=0)
+        longest = max((len(row_words(row, SPELLED)) for row in rows), default=0)
         if spelled.left + min(longest, ROOM) <= width:
             return spelled
         return cls(SHORT, _widths([_cells(row, SHORT) for row in rows]), width)
@@ -73,7 +73,7 @@ class Table:
         for column, (cell, width) in enumerate(zip(_cells(row, self.form), self.widths, strict=True)):
             if width:
                 front += (cell.rjust(width) if column in _NUMBERS else cell.ljust(width)) + self._gaps[column]
-        words = _words(row, self.form)
+        words = row_words(row, self.form)
         room = self.width - self.left
         if not words:
             wrapped = [front]
@@ -102,7 +102,8 @@ def _cells(row: AccessRow, form: Form) -> tuple[str, ...]:
     return (access.kind.value, access.space.value, array, type_words(access), requests, each, unit, ideal)
 
 
-def _words(row: AccessRow, form: Form) -> str:
+def row_words(row: AccessRow, form: Form) -> str:
+    """How the lanes lie, how many there are, where the access comes from."""
     access = row.access
     copies = f"{row.copies} copies" if row.copies > 1 else ""
     pattern = pattern_words(access).replace(" bytes", form.bytes) if access.requests else ""

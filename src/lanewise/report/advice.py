@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.text import Text
 
@@ -91,26 +92,41 @@ def nothing_left(launch: LaunchRecord, words: Catalogue) -> str:
     return words.say("report.nothing_left", percent=str(WORTH_PERCENT))
 
 
-def look_first(blocks: Sequence[tuple[int, Fold]], words: Catalogue, width: int, most: int) -> list[Text]:
-    """Over all kernels the changes that save the most, all launches together. Nothing for fewer than two."""
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """A piece of advice and what it saves over all launches, in modelled microseconds."""
+
+    saved_us: float
+    number: str
+    finding: Finding
+    fold: Fold
+
+
+def most_worth(blocks: Sequence[tuple[int, Fold]]) -> list[Worth]:
+    """The advice of all blocks, what saves most first."""
     found = [
-        (fold.launches * (finding.gain.before_us - finding.gain.after_us), number(block, position), finding, fold)
+        Worth(fold.launches * (finding.gain.before_us - finding.gain.after_us), number(block, position), finding, fold)
         for block, fold in blocks
         for position, finding in enumerate(fold.first.advice, start=1)
         if finding.gain is not None
     ]
+    return sorted(found, key=lambda worth: -worth.saved_us)
+
+
+def look_first(blocks: Sequence[tuple[int, Fold]], words: Catalogue, width: int, most: int) -> list[Text]:
+    """Over all kernels the changes that save the most, all launches together. Nothing for fewer than two."""
+    found = most_worth(blocks)
     if len(found) < 2 or len(blocks) < 2:
         return []
-    found.sort(key=lambda item: -item[0])
     lines = [Text(""), Text(words.say("report.look_first"), style="bold")]
-    for saved, named, finding, fold in found[:most]:
-        name = text.shorten(text.kernel_name(fold.first.kernel), width // 3)
+    for worth in found[:most]:
+        name = text.shorten(text.kernel_name(worth.fold.first.kernel), width // 3)
         line = words.say(
             "report.worth",
-            place=place(finding),
-            change=said(finding, "change", words),
+            place=place(worth.finding),
+            change=said(worth.finding, "change", words),
             kernel=name,
-            saved=microseconds(saved),
+            saved=microseconds(worth.saved_us),
         )
-        lines += [Text(part) for part in text.wrap(line, width, first=f"  {named}  ")]
+        lines += [Text(part) for part in text.wrap(line, width, first=f"  {worth.number}  ")]
     return lines

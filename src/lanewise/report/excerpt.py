@@ -63,13 +63,8 @@ class Place:
 def place(access: Access) -> Place:
     if access.file is None or access.line is None:
         return Place(None, None, "")
-    chain = [SourceLine(access.file, access.line)]
-    here = access.inlined_at
-    while here is not None:
-        chain.append(here)
-        here = here.inlined_at
-    outermost = chain[-1]
-    shown = next(at for at in chain if at.file == outermost.file)
+    source = SourceLine(access.file, access.line, inlined_at=access.inlined_at)
+    shown, outermost = source.shown, source.outermost
     if shown.file != access.file:
         return Place(shown.file, shown.line, f"in {basename(access.file)}:{access.line}")
     if shown is not outermost and outermost.line != shown.line:

@@ -24,15 +24,7 @@ def finding_lines(
         head += f" ({text.plural(times, 'launch')})"
     style = STYLES[finding.severity]
     lines = [Text(line, style=style) for line in text.wrap(head, width, first="  ", rest="    ")]
-    where = ", ".join(
-        [
-            *([f"kernel {text.kernel_name(finding.kernel)}"] if finding.kernel else []),
-            *([_at(finding.source, program)] if finding.source else []),
-            *([f"PTX line {finding.ptx_line}"] if finding.ptx_line and not finding.source else []),
-            *([f"block {finding.block}"] if finding.block else []),
-            *([f"thread {finding.thread}"] if finding.thread else []),
-        ]
-    )
+    where = where_words(finding, program)
     if where:
         lines += _labelled("where", where, width)
     if finding.source:
@@ -42,6 +34,19 @@ def finding_lines(
     if finding.next_step:
         lines += _labelled("next", finding.next_step, width)
     return lines
+
+
+def where_words(finding: Finding, program: str) -> str:
+    """Kernel, line, block and thread, as far as they are known."""
+    return ", ".join(
+        [
+            *([f"kernel {text.kernel_name(finding.kernel)}"] if finding.kernel else []),
+            *([_at(finding.source, program)] if finding.source else []),
+            *([f"PTX line {finding.ptx_line}"] if finding.ptx_line and not finding.source else []),
+            *([f"block {finding.block}"] if finding.block else []),
+            *([f"thread {finding.thread}"] if finding.thread else []),
+        ]
+    )
 
 
 def unsupported_lines(items: Iterable[Unsupported], width: int, program: str = "") -> list[Text]:
@@ -54,7 +59,7 @@ def unsupported_lines(items: Iterable[Unsupported], width: int, program: str = "
         lines += [Text(line, style="bold red") for line in text.wrap(f"unsupported: {what}", width, first="  ")]
         if reason:
             lines += _labelled("why", reason, width)
-        places = list(dict.fromkeys(_use(use, program) for use in uses))
+        places = list(dict.fromkeys(use_words(use, program) for use in uses))
         if len(places) > MOST_PLACES:
             places[MOST_PLACES:] = [f"and {text.plural(len(places) - MOST_PLACES, 'place')} more"]
         for position, place in enumerate(places):
@@ -77,7 +82,8 @@ def _at(source: SourceLine, program: str) -> str:
     return here if source.inlined_at is None else f"{here} (in {basename(source.file)}:{source.line})"
 
 
-def _use(use: Unsupported, program: str) -> str:
+def use_words(use: Unsupported, program: str) -> str:
+    """Where something unsupported is used."""
     parts = [_at(use.source, program)] if use.source else []
     if use.ptx_line is not None:
         parts.append(f"PTX line {use.ptx_line}")

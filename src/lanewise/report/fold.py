@@ -17,6 +17,8 @@ from lanewise.records import Access, Finding, LaunchRecord, LineCounts, Pattern
 
 T = TypeVar("T")
 
+MOST_SHAPES = 4  # blocks of one kernel that is launched in many shapes
+
 _WORST = (None, Pattern.BROADCAST, Pattern.CONTIGUOUS, Pattern.STRIDED, Pattern.SCATTERED)
 
 
@@ -50,6 +52,18 @@ def fold_launches(launches: Iterable[LaunchRecord]) -> tuple[Fold, ...]:
         shape = (launch.symbol, launch.grid, launch.block, launch.cluster, shared, launch.device, launch.resources)
         groups.setdefault((shape, launch.completed, patterns(launch)), []).append(launch)
     return tuple(_fold(group) for group in groups.values())
+
+
+def worth_showing(folds: Sequence[Fold]) -> list[bool]:
+    """All shapes of a kernel, or, where it has many, those with the most instructions, findings or advice."""
+    shapes: dict[str, list[int]] = {}
+    for position, fold in enumerate(folds):
+        shapes.setdefault(fold.first.symbol, []).append(position)
+    shown = [bool(fold.findings or fold.first.advice) for fold in folds]
+    for positions in shapes.values():
+        for position in sorted(positions, key=lambda at: -folds[at].all_instructions)[:MOST_SHAPES]:
+            shown[position] = True
+    return shown
 
 
 def _fold(group: Sequence[LaunchRecord]) -> Fold:

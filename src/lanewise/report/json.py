@@ -107,7 +107,7 @@ def _nest_resources(launches: object) -> object:
 
 
 # Lists whose elements stand on a line each, and the objects that hold them.
-_ROWS = {"launches", "accesses", "lines", "findings", "unsupported", "notes", "advice", "samples"}
+_ROWS = {"launches", "accesses", "lines", "findings", "unsupported", "notes", "advice", "samples", "code"}
 
 
 def _pretty(document: dict[str, Any], indent: str) -> Iterator[str]:

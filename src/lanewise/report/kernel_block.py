@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from lanewise.catalogue import Catalogue
-from lanewise.records import LaunchRecord, RunResult
-from lanewise.report import text
+from lanewise.records import RunResult
+from lanewise.report import facts, text
 from lanewise.report.access_table import STYLES, Table
 from lanewise.report.advice import advice_lines
 from lanewise.report.excerpt import HOT_PERCENT, AccessRow, SourceRow, as_named, excerpt
@@ -71,10 +71,7 @@ class KernelBlock:
 
 def _kernel_title(fold: Fold, alone: bool, width: int) -> Text:
     launch = fold.first
-    shared = f", {launch.dynamic_shared_bytes}" if launch.dynamic_shared_bytes else ""
-    shape = f"<<<{text.dims(launch.grid)}, {text.dims(launch.block)}{shared}>>>"
-    if launch.cluster is not None:
-        shape += f"  clusters of {text.dims(launch.cluster)}"
+    shape = facts.shape(launch)
     times = f"  x {text.count(fold.launches)}" if fold.launches > 1 else ""
     if not alone:
         times += f"  launch {launch.id}" if fold.launches == 1 else f"  from launch {launch.id}"
@@ -84,61 +81,22 @@ def _kernel_title(fold: Fold, alone: bool, width: int) -> Text:
 
 def _facts(fold: Fold, width: int) -> list[Text]:
     launch = fold.first
-    facts = [f"  {fact}" for fact in (_resources(launch), _occupancy(launch), _executions(fold)) if fact]
-    facts += [f"  {fact}" for fact in timing_facts(fold)]
+    said = [f"  {fact}" for fact in (facts.resources(launch), facts.occupancy(launch), facts.executions(fold)) if fact]
+    said += [f"  {fact}" for fact in timing_facts(fold)]
     if launch.occupancy is not None and launch.occupancy.next_step and launch.occupancy.fraction < 1:
-        facts.insert(2, f"    {launch.occupancy.next_step}")
+        said.insert(2, f"    {launch.occupancy.next_step}")
     if fold.launches > 1 and fold.per_launch:
-        facts.append(f"  {text.count(fold.launches)} launches, all alike: every count is of one launch")
+        said.append(f"  {text.count(fold.launches)} launches, all alike: every count is of one launch")
     elif fold.launches > 1:
-        facts.append(f"  {text.count(fold.launches)} launches of one pattern and different amounts: counts are summed")
+        said.append(f"  {text.count(fold.launches)} launches of one pattern and different amounts: counts are summed")
     lines = [
         Text(line)
-        for fact in facts
+        for fact in said
         for line in text.wrap(fact.lstrip(), width, first=" " * (len(fact) - len(fact.lstrip())), rest="    ")
     ]
     if not launch.completed:
         lines.append(Text("  did not run to its end: counts are of what ran", style="bold red"))
     return lines
-
-
-def _resources(launch: LaunchRecord) -> str:
-    resources, dynamic = launch.resources, launch.dynamic_shared_bytes
-    if resources is None:
-        return "registers and shared memory unknown: no ptxas on this machine"
-    static = resources.static_shared_bytes
-    parts = [text.plural(resources.registers, "register")]
-    parts.append(f"{text.size(static + dynamic)} shared memory")
-    if static and dynamic:
-        parts[-1] += f" ({text.size(static)} static + {text.size(dynamic)} dynamic)"
-    if resources.local_bytes:
-        parts.append(f"{text.size(resources.local_bytes)} local memory a thread")
-    if resources.spill_store_bytes or resources.spill_load_bytes:
-        stored, loaded = text.size(resources.spill_store_bytes), text.size(resources.spill_load_bytes)
-        parts.append(f"spills {stored} stored and {loaded} loaded")
-    return ", ".join(parts)
-
-
-def _occupancy(launch: LaunchRecord) -> str:
-    occupancy = launch.occupancy
-    if occupancy is None:
-        return ""
-    share = text.percent(occupancy.active_warps, occupancy.max_warps)
-    blocks = text.plural(occupancy.active_blocks, "block")
-    limit = f", limited by {' and '.join(occupancy.binding)}" if occupancy.binding else ""
-    return f"occupancy {share}: {occupancy.active_warps} of {occupancy.max_warps} warps in {blocks} an SM{limit}"
-
-
-def _executions(fold: Fold) -> str:
-    if not fold.ptx_instructions:
-        return ""
-    if fold.instructions and fold.thread_instructions is not None:
-        lanes = text.per(fold.thread_instructions, fold.instructions)
-        warps, threads = text.count(fold.instructions), text.count(fold.thread_instructions)
-        return f"instructions: {warps} by warps, {threads} by threads ({lanes} of 32 lanes)"
-    lanes = text.per(fold.ptx_thread_instructions, fold.ptx_instructions)
-    warps, threads = text.count(fold.ptx_instructions), text.count(fold.ptx_thread_instructions)
-    return f"PTX instructions: {warps} by warps, {threads} by threads ({lanes} of 32 lanes)"
 
 
 def _excerpt_lines(rows: Sequence[SourceRow], fold: Fold, program: str, width: int) -> list[Text]:
@@ -157,7 +115,7 @@ def _excerpt_lines(rows: Sequence[SourceRow], fold: Fold, program: str, width: i
             if row.line is not None:
                 lines.append(_source_text(row, digits, margin, width))
             lines += _branch_lines(row, fold, table.form.indent)
-            shown = _heaviest(row.accesses)
+            shown = heaviest(row.accesses, MOST_ROWS)
             for access in shown:
                 if row.line is None:
                     lines.append(_without_line(access, width))
@@ -179,17 +137,17 @@ def _without_line(row: AccessRow, width: int) -> Text:
     return line
 
 
-def _heaviest(accesses: Sequence[AccessRow]) -> Sequence[AccessRow]:
-    """All, or in their order the `MOST_ROWS` with the most excess, then the most requests."""
-    if len(accesses) <= MOST_ROWS:
+def heaviest(accesses: Sequence[AccessRow], most: int) -> Sequence[AccessRow]:
+    """All, or in their order the `most` with the most excess, then the most requests."""
+    if len(accesses) <= most:
         return accesses
 
     def heaviness(row: AccessRow) -> tuple[int, int]:
         measured = cost(row.access)
         return (0 if measured is None else measured.excess), row.access.requests
 
-    least = sorted(map(heaviness, accesses), reverse=True)[MOST_ROWS - 1]
-    return [row for row in accesses if heaviness(row) >= least][:MOST_ROWS]
+    least = sorted(map(heaviness, accesses), reverse=True)[most - 1]
+    return [row for row in accesses if heaviness(row) >= least][:most]
 
 
 def _margin(line: str) -> int:

@@ -18,12 +18,13 @@ def legend_lines(folds: Iterable[Fold], worst: Weight, width: int) -> list[Text]
     """One line a unit that occurs in the report; nothing where no memory was touched. `worst`: of the marks shown."""
     accesses = [access for fold in folds for access in fold.accesses]
     lines: list[str] = []
-    for label, meaning in _entries(accesses, worst):
+    for label, meaning in legend(accesses, worst):
         lines += text.wrap(meaning, width, first=f"  {label:<{LABEL}}")
     return [Text(line, style="dim") for line in ["", *lines]] if lines else []
 
 
-def _entries(accesses: list[Access], worst: Weight) -> list[tuple[str, str]]:
+def legend(accesses: list[Access], worst: Weight) -> list[tuple[str, str]]:
+    """What is explained, and the explanation; the label is empty where it goes on with the one before."""
     if not accesses:
         return []
     counted = "machine" if any(access.basis == "sass" for access in accesses) else "PTX"

@@ -17,14 +17,13 @@ from lanewise.report.advice import look_first
 from lanewise.report.check import all_findings, check_lines, summary_sentences
 from lanewise.report.excerpt import basename
 from lanewise.report.findings import finding_lines, unsupported_lines
-from lanewise.report.fold import Fold, fold_launches
+from lanewise.report.fold import Fold, fold_launches, worth_showing
 from lanewise.report.judge import Weight
 from lanewise.report.kernel_block import KernelBlock
 from lanewise.report.legend import legend_lines
 from lanewise.report.roofline import roofline_lines
 
 NARROWEST, PIPED, WIDEST = 60, 100, 160
-MOST_SHAPES = 4  # blocks of one kernel that is launched in many shapes
 MOST_WORST = 5
 
 
@@ -69,7 +68,7 @@ def report_lines(result: RunResult, width: int, show: Collection[str] = ()) -> l
     words = catalogue()
     lines = [Text(""), _title(result, width)]
     folds = fold_launches(result.launches)
-    shown = _worth_showing(folds)
+    shown = worth_showing(folds)
     blocks_of = Counter(fold.first.symbol for fold in folds)
     blocks = [
         KernelBlock(fold, result, number, words, alone=blocks_of[fold.first.symbol] == 1)
@@ -94,18 +93,6 @@ def _title(result: RunResult, width: int) -> Text:
     front = "-- Lanewise: "
     head = front + text.shorten(text.clean(basename(result.program)), width - len(front) - len(rest)) + rest
     return Text(head.ljust(width, "-")[:width], style="bold")
-
-
-def _worth_showing(folds: Sequence[Fold]) -> list[bool]:
-    """All shapes of a kernel, or, where it has many, those with the most instructions, findings or advice."""
-    shapes: dict[str, list[int]] = {}
-    for position, fold in enumerate(folds):
-        shapes.setdefault(fold.first.symbol, []).append(position)
-    shown = [bool(fold.findings or fold.first.advice) for fold in folds]
-    for positions in shapes.values():
-        for position in sorted(positions, key=lambda at: -folds[at].all_instructions)[:MOST_SHAPES]:
-            shown[position] = True
-    return shown
 
 
 def _left_out(folds: Sequence[Fold], shown: Sequence[bool], width: int) -> list[Text]:
@@ -150,14 +137,19 @@ def _findings(result: RunResult, width: int) -> list[Text]:
     return lines
 
 
-def _ending(result: RunResult, folds: Sequence[Fold], width: int) -> list[Text]:
+def summary(result: RunResult, folds: Sequence[Fold]) -> str:
+    """How much ran, and how the program ended."""
     kernels = len({fold.first.symbol for fold in folds})
     launches = text.plural(len(result.launches), "launch")
     done = f"{text.plural(kernels, 'kernel')}, {launches}" if folds else "No launch to report"
-    summary = [f"{done}; {_exit(result.exit_code)}." if result.has_host else f"{done}."]
+    return f"{done}; {_exit(result.exit_code)}." if result.has_host else f"{done}."
+
+
+def _ending(result: RunResult, folds: Sequence[Fold], width: int) -> list[Text]:
+    sentences = [summary(result, folds)]
     if result.check is not None:
-        summary += summary_sentences(result.check, all_findings(result))
-    lines = [line for sentence in summary for line in text.wrap(sentence, width, rest="  ")]
+        sentences += summary_sentences(result.check, all_findings(result))
+    lines = [line for sentence in sentences for line in text.wrap(sentence, width, rest="  ")]
     return [Text(line) for line in (*lines, *(line for note in result.notes for line in text.note_lines(note, width)))]
 
 

@@ -1,0 +1,289 @@
+"""What the page shows of a result, ready for the templates: numbers as text, drawings as data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lanewise.catalogue import Catalogue, parts
+from lanewise.records import Finding, LaneSample, LaunchRecord, RunResult, Unit
+from lanewise.report import advice, facts, text
+from lanewise.report.check import all_findings, summary_sentences
+from lanewise.report.excerpt import basename, excerpt
+from lanewise.report.findings import use_words, where_words
+from lanewise.report.fold import Fold, fold_launches, worth_showing
+from lanewise.report.html.charts import Curve, Point, occupancy_curves, roofline_points
+from lanewise.report.html.heat import HeatFile, Sources, heat_files
+from lanewise.report.html.hierarchy import Flow, flows
+from lanewise.report.html.lane_map import LaneMap, lane_map
+from lanewise.report.judge import Weight
+from lanewise.report.legend import legend
+from lanewise.report.terminal import summary
+from lanewise.report.timing import microseconds, timing_facts
+from lanewise.report.verdict import praise, problems
+
+MOST_UNITS = 8
+MOST_WORTH = 5
+MOST_MAPS = 12  # of one kernel; the requests farthest from their ideal
+MOST_TIMES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceView:
+    """One piece of advice, in sentences."""
+
+    number: str
+    message: str
+    place: str
+    body: tuple[str, ...]
+    price: str
+    gain: str
+    before_us: float
+    after_us: float
+    commands: tuple[str, ...]
+    maps: tuple[MapView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MapView:
+    title: str
+    drawn: LaneMap
+
+
+@dataclass(frozen=True, slots=True)
+class FindingView:
+    """A fault or the result of a check."""
+
+    severity: str
+    check: str
+    message: str
+    where: str
+    evidence: tuple[str, ...]
+    next_step: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelView:
+    """One fold. `number` as in the terminal; sentences of the terminal's report where nothing else is said."""
+
+    number: int
+    name: str
+    full_name: str
+    shape: str
+    launches: int
+    per_launch: bool
+    completed: bool
+    first_launch: int
+    facts: tuple[str, ...]
+    next_step: str
+    findings: tuple[FindingView, ...]
+    advice: tuple[AdviceView, ...]
+    verdict: tuple[str, ...]  # where there is no advice
+    files: tuple[HeatFile, ...]
+    maps: tuple[MapView, ...]
+    flows: tuple[Flow, ...]
+    units: tuple[Unit, ...]
+    curves: tuple[Curve, ...]
+    times: tuple[str, ...]
+    weight: Weight
+    time_us: float | None  # of the last launch
+    total_us: float | None
+    saved_us: float
+    saved_percent: int
+    bound: str
+    occupancy: int | None  # percent
+    roof: str  # "DRAM 93%"
+    roof_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorthView:
+    number: str
+    place: str
+    change: str
+    kernel: str
+    saved: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    summary: str
+    checked: tuple[str, ...]  # what checks looked at
+    kernels: tuple[KernelView, ...]
+    left_out: tuple[tuple[str, int], ...]  # kernels, and how many of their folds are not shown
+    worth: tuple[WorthView, ...]
+    roofline: tuple[Point, ...]
+    findings: tuple[FindingView, ...]
+    unsupported: tuple[tuple[str, str, tuple[str, ...]], ...]  # what, why, where
+    legend: tuple[tuple[str, str], ...]
+
+
+def page_view(result: RunResult, words: Catalogue) -> PageView:
+    folds = fold_launches(result.launches)
+    shown = worth_showing(folds)
+    sources = Sources(result.sources)
+    kernels = tuple(
+        _kernel(number, fold, result, sources, words)
+        for number, (fold, show) in enumerate(zip(folds, shown, strict=True), start=1)
+        if show
+    )
+    left = Counter(text.kernel_name(fold.first.kernel) for fold, show in zip(folds, shown, strict=True) if not show)
+    numbered = [(number, fold) for number, (fold, show) in enumerate(zip(folds, shown, strict=True), 1) if show]
+    in_launches = {finding for launch in result.launches for finding in launch.findings}
+    of_run = Counter(finding for finding in result.findings if finding not in in_launches)
+    uses: dict[tuple[str, str], list[str]] = {}
+    for item in result.unsupported:
+        uses.setdefault((item.what, item.reason), []).append(use_words(item, result.program))
+    return PageView(
+        summary=summary(result, folds),
+        checked=tuple(summary_sentences(result.check, all_findings(result))) if result.check is not None else (),
+        kernels=kernels,
+        left_out=tuple(left.items()),
+        worth=tuple(_worth(found, words) for found in advice.most_worth(numbered)[:MOST_WORTH]),
+        roofline=roofline_points(
+            [(number, text.kernel_name(fold.first.kernel), fold.first.roof) for number, fold in numbered]
+        ),
+        findings=tuple(_finding(finding, times, result.program) for finding, times in of_run.items()),
+        unsupported=tuple((what, why, tuple(dict.fromkeys(where))) for (what, why), where in uses.items()),
+        legend=tuple(
+            legend(
+                [access for _, fold in numbered for access in fold.accesses],
+                max((kernel.weight for kernel in kernels), default=Weight.FINE),
+            )
+        ),
+    )
+
+
+def _kernel(number: int, fold: Fold, result: RunResult, sources: Sources, words: Catalogue) -> KernelView:
+    first = fold.first
+    rows = excerpt(fold, result.sources)
+    code = next((code for code in result.code if code.symbol == first.symbol), None)
+    found = problems(fold, rows)
+    times = [time for time in fold.times if time is not None]
+    before, after = _best(first)
+    roof, share = _nearest_roof(first)
+    return KernelView(
+        number=number,
+        name=text.kernel_name(first.kernel),
+        full_name=first.kernel,
+        shape=facts.shape(first),
+        launches=fold.launches,
+        per_launch=fold.per_launch,
+        completed=first.completed,
+        first_launch=first.id,
+        facts=tuple(
+            fact
+            for fact in (*timing_facts(fold), facts.resources(first), facts.occupancy(first), facts.executions(fold))
+            if fact
+        ),
+        next_step=(first.occupancy.next_step or "") if first.occupancy is not None else "",
+        findings=tuple(_finding(finding, count, result.program) for finding, count in fold.findings),
+        advice=tuple(
+            _advice(finding, advice.number(number, place), words) for place, finding in enumerate(first.advice, 1)
+        ),
+        verdict=_verdict(fold, [problem.sentence for problem in found], words),
+        files=heat_files(fold, rows, code, sources, result.program),
+        maps=_maps(first.samples)[:MOST_MAPS],
+        flows=flows(first),
+        units=tuple(unit for unit in first.units[:MOST_UNITS] if unit.share >= 0.005),
+        curves=occupancy_curves(first),
+        times=tuple(microseconds(time) for time in times[:MOST_TIMES]) if len(times) > 1 else (),
+        weight=max((row.weight for row in rows), default=Weight.FINE),
+        time_us=times[-1] if times else None,
+        total_us=sum(times) if times else None,
+        saved_us=before - after,
+        saved_percent=round(100 * (before - after) / before) if before else 0,
+        bound=first.bound or "",
+        occupancy=round(100 * first.occupancy.fraction) if first.occupancy is not None else None,
+        roof=f"{roof} {text.percent(round(1000 * share), 1000)}" if roof else "",
+        roof_share=share,
+    )
+
+
+def _best(launch: LaunchRecord) -> tuple[float, float]:
+    """Before and after the change that saves most; zeros where there is none."""
+    gains = [finding.gain for finding in launch.advice if finding.gain is not None]
+    best = max(gains, key=lambda gain: gain.before_us - gain.after_us, default=None)
+    return (best.before_us, best.after_us) if best is not None else (0.0, 0.0)
+
+
+def _nearest_roof(launch: LaunchRecord) -> tuple[str, float]:
+    """Its name and the share of it that is reached; an empty name where no time is modelled."""
+    roof = launch.roof
+    if roof is None:
+        return "", 0.0
+    shares = {
+        "DRAM": roof.dram_gb_s / roof.dram_roof_gb_s,
+        "L2": roof.l2_gb_s / roof.l2_roof_gb_s,
+        "FLOP/s": roof.gflops / roof.gflops_roof,
+    }
+    name = max(shares, key=lambda key: shares[key])
+    return name, shares[name]
+
+
+def _verdict(fold: Fold, sentences: Sequence[str], words: Catalogue) -> tuple[str, ...]:
+    """As in the terminal: nothing left, else what is far from its ideal, else that nothing is."""
+    if fold.first.advice:
+        return ()
+    if fold.first.advised and not sentences:
+        return (advice.nothing_left(fold.first, words),)
+    return tuple(sentences) or ((praise(fold),) if fold.first.completed else ())
+
+
+def _advice(finding: Finding, number: str, words: Catalogue) -> AdviceView:
+    gain = finding.gain
+    return AdviceView(
+        number=number,
+        message=advice.said(finding, "message", words) or finding.message,
+        place=advice.place(finding).removesuffix(": "),
+        body=tuple(
+            part for part in (*parts(finding, "evidence", words), advice.said(finding, "next_step", words)) if part
+        ),
+        price=advice.said(finding, "price", words),
+        gain=advice.gain(finding, words) if gain is not None else "",
+        before_us=gain.before_us if gain is not None else 0.0,
+        after_us=gain.after_us if gain is not None else 0.0,
+        commands=tuple(advice.pointers(finding, number, words).split("   ")),
+        maps=_maps(finding.samples),
+    )
+
+
+def _maps(samples: Sequence[LaneSample]) -> tuple[MapView, ...]:
+    """Those that can be drawn, the farthest from its ideal first."""
+    drawn = [(sample, made) for sample in samples if (made := lane_map(sample)) is not None]
+    drawn.sort(key=lambda item: -(item[1].actual / max(item[1].ideal, 1)))
+    return tuple(MapView(_title(sample), made) for sample, made in drawn)
+
+
+def _title(sample: LaneSample) -> str:
+    """`transpose.cu:10, store global out, 32 bits`."""
+    if sample.file is not None and sample.line is not None:
+        where = f"{basename(sample.file)}:{sample.line}"
+    else:
+        where = f"PTX line {sample.ptx_line}"
+    what = " ".join(part for part in (sample.kind.value, sample.space.value, sample.array or "") if part)
+    return f"{where}, {what}, {sample.width_bits} bits"
+
+
+def _finding(finding: Finding, times: int, program: str) -> FindingView:
+    return FindingView(
+        finding.severity.value,
+        finding.check,
+        finding.message,
+        where_words(finding, program),
+        finding.evidence,
+        finding.next_step or "",
+        times,
+    )
+
+
+def _worth(found: advice.Worth, words: Catalogue) -> WorthView:
+    return WorthView(
+        found.number,
+        advice.place(found.finding),
+        advice.said(found.finding, "change", words),
+        text.kernel_name(found.fold.first.kernel),
+        microseconds(found.saved_us),
+    )
