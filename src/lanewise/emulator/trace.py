@@ -2,15 +2,18 @@
 
 Code tells its accesses only where the plan asks for it (`CountingPlan.trace`). Each request of a warp is cut into lines
 of 128 bytes, as the L1 does; a line becomes one record of 16 bytes: `line` (address from the arena's start, over 128;
-of local memory the word
-within the thread + `warp` * _APART), `what` (sectors touched, kind, local, lanes or of an atomic the
-most lanes at one address, site), `order` (requests of the warp
-before this one) and `warp` (block * 32 + warp within the block).
+of local memory the word within the thread + `APART` times the warp within the block), `what` (sectors touched, kind,
+local, lanes or of an atomic the most lanes at one address, site), `order` (requests of the warp before this one) and
+`warp` (block * 32 + warp within the block).
 
 A launch may ask for more lines than can be kept. Then only lines whose hash ends in `level` zero bits are: a share of
 1 / 2**level of all lines, with every access to them, which is sound for caches since a line's hits depend on the lines
 of its own set alone (set sampling: Puzak, 1985). When its buffer is full a thread raises its level and drops what no
 longer passes; the level of the launch is the least at which the records of all threads fit, whatever ran where.
+
+Local memory has the same place for each block that comes to a slot of an SM, so words of the warps of all blocks are
+chosen, not of single blocks. How often atomics meet at one address says nothing about other addresses: beside those
+that pass, all atomics of some warps are kept, whose hash ends in as many zero bits.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lanewise.emulator.layout import SITE_WAVEFRONTS, Block, Warp, Worker
+from lanewise.emulator.layout import SITE_WAVEFRONTS, SITE_WAVEFRONTS_IDEAL, Block, Warp, Worker
 
 LINE_BYTES = 128
 RECORDS = 1 << 22  # of a launch that is followed whole; a thread has room for as many
@@ -31,7 +34,7 @@ MAX_BLOCKS = 1 << 27  # what `warp` has room for
 LOAD, STORE, ATOMIC = range(3)
 KIND_SHIFT, LOCAL_BIT, LANES_SHIFT, SITE_SHIFT = 4, 6, 8, 13
 _HASH = 0x9E3779B1
-_APART = 0x85EBCA6B  # local words of different warps have different hashes
+APART = 5  # local words of neighbouring warps, of which every second, fourth, ... is followed
 _SPARE = 32 * 8  # records that one request may add: 32 lines, of local memory up to 8 words
 
 
@@ -75,12 +78,16 @@ def thinned(trace: Trace, level: int) -> Trace:
     """The records that are kept at a level as high or higher."""
     if level == trace.level:
         return trace
-    return Trace(trace.records[followed(trace.records["line"], level)], level)
+    line, what, warp = (trace.records[name] for name in ("line", "what", "warp"))
+    local, atomic = (what >> LOCAL_BIT & 1) != 0, (what >> KIND_SHIFT & 3) == ATOMIC
+    word = line & np.uint32((1 << level) - 1)
+    kept = np.where(local, word == 0, followed(line, level)) | (atomic & followed(warp, level))
+    return Trace(trace.records[kept], level)
 
 
-def followed(lines: npt.NDArray[np.uint32], level: int) -> npt.NDArray[np.bool_]:
-    """Which lines are kept at a level."""
-    return np.asarray((hash_of(lines) & np.uint32((1 << level) - 1)) == 0)
+def followed(numbers: npt.NDArray[np.uint32], level: int) -> npt.NDArray[np.bool_]:
+    """Which lines of global memory are kept at a level, and of which warps all atomics are."""
+    return np.asarray((hash_of(numbers) & np.uint32((1 << level) - 1)) == 0)
 
 
 def definitions() -> str:
@@ -142,10 +149,24 @@ entry:
   %id = or i32 %b, %index
   ret i32 %id
 }}
+; -1 where a warp's atomics are followed, all of them; else 0.
+define internal i32 @lw_trace_whole(i32 %what, i32 %warp, i32 %filter) alwaysinline nounwind {{
+  %kind = and i32 %what, {3 << KIND_SHIFT}
+  %atomic = icmp eq i32 %kind, {ATOMIC << KIND_SHIFT}
+  %mixed = mul i32 %warp, {_HASH}
+  %high = lshr i32 %mixed, 15
+  %hash = xor i32 %mixed, %high
+  %out = and i32 %hash, %filter
+  %keep = icmp eq i32 %out, 0
+  %both = and i1 %atomic, %keep
+  %all = sext i1 %both to i32
+  ret i32 %all
+}}
 ; Lines %line of the lanes %m0, each with the bits %bits of its sectors.
 define internal void @lw_trace_lines(ptr %x, ptr %w, <32 x i32> %line, <32 x i32> %bits, i32 %m0, i32 %what,
     i32 %order) noinline nounwind {{
 entry:
+  %id = call i32 @lw_trace_warp(ptr %x)
   %fp = getelementptr i8, ptr %w, i64 {Worker.TRACE_MASK}
   %filter = load i32, ptr %fp
   %i0 = insertelement <32 x i32> poison, i32 %filter, i32 0
@@ -153,14 +174,18 @@ entry:
   %mixed = mul <32 x i32> %line, splat (i32 {_HASH})
   %high = lshr <32 x i32> %mixed, splat (i32 15)
   %hash = xor <32 x i32> %mixed, %high
-  %out = and <32 x i32> %hash, %filters
+  %localb = and i32 %what, {1 << LOCAL_BIT}
+  %local = icmp ne i32 %localb, 0
+  %chosen = select i1 %local, <32 x i32> %line, <32 x i32> %hash
+  %out = and <32 x i32> %chosen, %filters
   %keep = icmp eq <32 x i32> %out, zeroinitializer
   %keepm = bitcast <32 x i1> %keep to i32
-  %m1 = and i32 %keepm, %m0
+  %whole = call i32 @lw_trace_whole(i32 %what, i32 %id, i32 %filter)
+  %keepa = or i32 %keepm, %whole
+  %m1 = and i32 %keepa, %m0
   %none = icmp eq i32 %m1, 0
   br i1 %none, label %done, label %begin
 begin:
-  %id = call i32 @lw_trace_warp(ptr %x)
   %cp = getelementptr i8, ptr %w, i64 {Worker.TRACE_AT}
   %at0 = load ptr, ptr %cp
   br label %each
@@ -227,9 +252,17 @@ each:
   %mixed = mul i32 %line, {_HASH}
   %high = lshr i32 %mixed, 15
   %hash = xor i32 %mixed, %high
-  %out = and i32 %hash, %mask
+  %what = extractelement <4 x i32> %record, i32 1
+  %localb = and i32 %what, {1 << LOCAL_BIT}
+  %local = icmp ne i32 %localb, 0
+  %chosen = select i1 %local, i32 %line, i32 %hash
+  %out = and i32 %chosen, %mask
   %keep = icmp eq i32 %out, 0
-  br i1 %keep, label %move, label %next
+  %warp = extractelement <4 x i32> %record, i32 3
+  %whole = call i32 @lw_trace_whole(i32 %what, i32 %warp, i32 %mask)
+  %followed = icmp ne i32 %whole, 0
+  %kept = or i1 %keep, %followed
+  br i1 %kept, label %move, label %next
 move:
   store <4 x i32> %record, ptr %to, align 4
   %after = getelementptr i32, ptr %to, i64 4
@@ -357,8 +390,9 @@ some:
 out:
   ret void
 }}
-; Constant memory: the addresses of a request beside its first are counted in place of wavefronts. (Words eight times as
-; far apart lie in sectors of their own.)
+; Constant memory: the addresses of a request beside its first are counted in place of wavefronts, its lines of 64 bytes
+; in place of ideal ones. (Words eight times as far apart lie in sectors of their own, the two halves of a line, at half
+; the distance, in one.)
 define internal void @lw_trace_constants(ptr %c, <32 x i64> %a, i32 %m) noinline nounwind {{
 entry:
   %nobody = icmp eq i32 %m, 0
@@ -372,6 +406,13 @@ some:
   %old = load i64, ptr %p
   %new = add i64 %old, %more64
   store i64 %new, ptr %p
+  %halved = lshr <32 x i64> %a, splat (i64 1)
+  %lines = call i32 @lw_sectors(<32 x i64> %halved, i32 %m, i32 1)
+  %lines64 = zext i32 %lines to i64
+  %lp = getelementptr i64, ptr %c, i64 {SITE_WAVEFRONTS_IDEAL}
+  %before = load i64, ptr %lp
+  %after = add i64 %before, %lines64
+  store i64 %after, ptr %lp
   br label %out
 out:
   ret void
@@ -384,7 +425,8 @@ entry:
 some:
   %order = call i32 @lw_trace_order(ptr %x)
   %id = call i32 @lw_trace_warp(ptr %x)
-  %far = mul i32 %id, {_APART}
+  %own = and i32 %id, 31
+  %far = mul i32 %own, {APART}
   %i1 = insertelement <32 x i32> poison, i32 %far, i32 0
   %fars = shufflevector <32 x i32> %i1, <32 x i32> poison, <32 x i32> zeroinitializer
   %word = lshr <32 x i32> %o, splat (i32 2)

@@ -54,10 +54,13 @@ class Rates:
     dram_spread: float
     atomic_latency: float
     shared_wavefronts: float  # a clock and SM
+    lsu_off_clocks: float  # of a memory instruction whose predicate holds in no lane
     l1_lines: float  # lines of 128 bytes that a load or store may ask for, a clock and SM
     l1_bytes: float  # a clock and SM
     l1_fill_sectors: float  # sectors that come into the L1, a clock and SM; its banks serve no loads meanwhile
     constant_clocks: float  # for each further address in a warp
+    constant_cache_bytes: float  # of the first cache of constant memory
+    constant_miss_clocks: float  # for each line of 64 bytes that it does not hold
     texture_clocks: float  # of a request, at least
     texture_sectors: float  # that the texture unit takes from the L1, a clock and SM
     bulk_latency: float  # of a bulk copy, beside that of the L2 or DRAM

@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from lanewise.hardware import device
+from lanewise.measure import compiler
 from lanewise.measure.driver import Driver
-from lanewise.toolchain import nvrtc
 
 Pointer, Int, Unsigned, Long, Size = ctypes.c_uint64, ctypes.c_int, ctypes.c_uint, ctypes.c_longlong, ctypes.c_ulonglong
 Tell = Callable[[str], None]
 MB = 1 << 20
 _SM_COUNT, _MAJOR, _MINOR, _L2, _THREADS_OF_SM = 16, 75, 76, 38, 39  # CUdevice_attribute
+_HAS_MATRICES, _HAS_BULK_COPIES, _HAS_WARPGROUPS = 8, 9, 9  # major compute capabilities
 _TYPES: dict[str, Any] = {"ffma": ctypes.c_float, "dfma": ctypes.c_double, "rsqrt": ctypes.c_float, "imad": Unsigned,
           "lop3": Unsigned, "shfl": Unsigned, "hfma2": Unsigned, "convert": ctypes.c_float}  # fmt: skip
 _CHAIN = 32  # instructions of one trip
@@ -50,7 +52,7 @@ class Bench:
         driver = Driver()
         source = files("lanewise.measure").joinpath("kernels.cu").read_text(encoding="utf-8")
         arch = f"sm_{driver.attribute(_MAJOR)}{driver.attribute(_MINOR)}"
-        module = driver.module(nvrtc.compile_source(source, arch=arch, name="kernels.cu").encode())
+        module = driver.module(compiler.ptx(source, arch))
         size = 1 << (min(2 << 30, driver.memory_bytes // 4).bit_length() - 1)
         sms, clocks, out = driver.attribute(_SM_COUNT), driver.allocate(MB), driver.allocate(64 * MB)
         # An idle card runs slowly: bring its clocks up first.
@@ -125,6 +127,15 @@ class Bench:
         }[kernel]
         return size * trips / self.microseconds(kernel, blocks, 256, arguments) / 1000
 
+    def bulk(self, size: int) -> float:
+        """Clocks of one bulk copy of `size` bytes that the L2 holds."""
+        function, steps = self.driver.function(self.module, "bulk_copy"), 64
+        for _ in range(2):
+            arguments = [Pointer(self.clocks), Pointer(self.memory), Int(size), Int(steps)]
+            self.driver.launch(function, 1, 1, arguments, shared=size)
+            self.driver.synchronize()
+        return float(self.driver.read(self.clocks, 1, np.int64)[0]) / steps
+
     def atomics(self, distinct: int, step: int) -> float:
         """Nanoseconds an atomic of one lane, each warp at one of `distinct` addresses `step` words apart."""
         blocks, trips = 8 * self.sms, 8
@@ -158,6 +169,10 @@ def measure(bench: Bench, tell: Tell) -> dict[str, float]:
     found["constant_latency"] = _round(bench.cycles("chase_constant", 1, [Int(1024)], blocks=1) / 1024 - _ADDRESS, 2)
     spread = bench.cycles("rate_constant", 32, [Int(32), Int(32), Int(1)]) / (32 * 32 * 8)
     found["constant_clocks"] = _round(spread / 32, 2)
+    found |= _constant_cache(bench)
+    both = 2 * bench.sms  # so many warps that no latency is seen
+    off, on = (bench.cycles("predicated_loads", 32, [Int(32), Int(warps)], blocks=both) for warps in (0, 32))
+    found["lsu_off_clocks"] = _round(min(off, on) / on / found["lsu_rate"], 2)
     found["shared_latency"] = _round(bench.cycles("chase_shared", 1, [Int(1024)], blocks=1) / 1024, 2)
     found["shared_wavefronts"] = _round(32 / bench.stores("shared_store32", 32), 2)
     steps = 512
@@ -165,6 +180,9 @@ def measure(bench: Bench, tell: Tell) -> dict[str, float]:
              for name in ("atomic", "atomic_shared")}  # fmt: skip
     found["shared_atomic_latency"] = _round(alone["atomic_shared"], 2)
     found["atomic_latency"] = _round(alone["atomic"])
+    if bench.driver.attribute(_MAJOR) >= _HAS_MATRICES:
+        tell("tensor cores")
+        found |= _tensor_cores(bench)
     tell("caches and DRAM: latencies")
     l2 = bench.driver.attribute(_L2)
     found["l1_latency"] = _round(bench.chase("l1", 8192) - _ADDRESS)
@@ -173,6 +191,10 @@ def measure(bench: Bench, tell: Tell) -> dict[str, float]:
         one = bench.chase("l2", size, stride=stride)
         found[f"{place}_latency"] = _round(one - _ADDRESS)
         found[f"{place}_spread"] = _round(max(1.0, bench.chase("l2", size, stride=stride, lanes=32) - one), 2)
+    if bench.driver.attribute(_MAJOR) >= _HAS_BULK_COPIES:
+        few, lots = (bench.bulk(size) for size in (16, 32768))
+        found["bulk_latency"] = _round(max(1.0, few - found["l2_latency"]), 2)
+        found["bulk_bytes"] = _round((32768 - 16) / max(1.0, lots - few))
     tell("caches and DRAM: bandwidths")
     found["l1_lines"] = _round(32 / bench.loads("l1_load32", 33), 2)  # lanes in as many lines and banks
     found["l1_bytes"] = _round(512 / bench.loads("l1_load128", 1), 2)
@@ -191,6 +213,45 @@ def measure(bench: Bench, tell: Tell) -> dict[str, float]:
     )
     found["blocks_per_us"] = _round((65536 - 16384) / (lots - few))
     found["event_us"] = _round(max(0.0, bench.empty_us - _LAUNCH_US), 2)
+    return found
+
+
+def _constant_cache(bench: Bench) -> dict[str, float]:
+    """The size of the first cache of constants, from warps that walk through tables in step, and what a line costs that
+    it does not hold, from lanes that are in as many lines, less those that it does hold (`model.demand`)."""
+
+    def clocks(words: int, distinct: int, step: int, move: int) -> float:
+        arguments = [Int(32), Int(distinct), Int(step), Int(max(1, words // 32)), Int(move), Unsigned(words)]
+        return bench.cycles("walk_constant", 32, arguments) / (32 * 32 * 8)
+
+    sizes = [1 << exponent for exponent in range(8, 15)]  # words
+    times = [clocks(words, 1, 1, 17) for words in sizes]
+    held = 4 * max(words for words, time in zip(sizes, times, strict=True) if time < 1.5 * times[0])
+    near, far = (clocks(words, 32, words // 32, 1) for words in (sizes[0], sizes[-1]))
+    missing = (1 - held / (4 * sizes[-1])) ** 4
+    return {
+        "constant_cache_bytes": float(held),
+        "constant_miss_clocks": _round(max(1.0, (far - near) / 32 / max(missing, 0.1)), 3),
+    }
+
+
+def _tensor_cores(bench: Bench) -> dict[str, float]:
+    """Latency and rate of matrix instructions of a warp. Instructions of a warpgroup, which Hopper has beside them, are
+    faster: there the rates are the NVIDIA H200's by SMs and clock."""
+    one = Unsigned(0)
+    latency = bench.cycles("latency_matrix", 1, [Int(_TRIPS), one], blocks=1) / _TRIPS / _CHAIN
+    found = {"tensor_latency": _round(latency, 2)}
+    operations = 2 * 16 * 8 * 16 * 16 * _TRIPS * _CHAIN / bench.cycles("rate_matrix", 16, [Int(_TRIPS), one])
+    clock = bench.driver.attribute(13) / 1e9
+    if bench.driver.attribute(_MAJOR) == _HAS_WARPGROUPS:
+        like = device.load("h200")
+        part = bench.sms * clock / (like.values.sm_count * like.values.sm_clock_khz / 1e9)
+        for field in ("fp16_tflops", "tf32_tflops", "fp8_tflops", "int8_tops", "fp64_tflops"):
+            found[f"tensor_{field}"] = _round(part * getattr(like.rates, f"tensor_{field}"))
+        found["mma_share"] = like.rates.mma_share
+    else:
+        found["tensor_fp16_tflops"] = _round(operations * bench.sms * clock)
+        found["mma_share"] = 1.0
     return found
 
 

@@ -121,6 +121,85 @@ extern "C" __global__ void rate_constant(long long* clocks, u32* out, int trips,
   out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
+// The same, with `distinct` places in a warp and `between` words from warp to warp, which all move by `move` words within
+// the last `size` words of the table (a power of two); the second time round is timed.
+extern "C" __global__ void walk_constant(long long* clocks, u32* out, int trips, int distinct, int step, int between, int move, u32 size) {
+  u32 first = threadIdx.x % 32 % distinct * step + threadIdx.x / 32 * between, sum = 0;
+  long long start = 0;
+  for (int round = 0; round < 2; round++) {
+    u32 at = first;
+    if (round) { __syncthreads(); start = ticks(); }
+#pragma unroll 1
+    for (int i = 0; i < trips; i++) { X8(sum += table[16384 - size + (at & (size - 1))]; at += move;) }
+  }
+  __syncthreads();
+  long long end = ticks();
+  if (threadIdx.x == 0) clocks[blockIdx.x] = end - start;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+// Loads from shared memory by the first `on` warps of a block; in the others no lane's predicate holds.
+extern "C" __global__ void predicated_loads(long long* clocks, u32* out, int trips, int on) {
+  __shared__ u32 words[2048];
+  for (int i = threadIdx.x; i < 2048; i += blockDim.x) words[i] = 0;
+  __syncthreads();
+  bool mine = threadIdx.x / 32 < on;
+  volatile u32* place = words + threadIdx.x;
+  u32 a = 0, b = 0, sum = 0;
+  long long start = ticks();
+#pragma unroll 1
+  for (int i = 0; i < trips; i++) {
+    X8(if (mine) a = place[0]; sum += a; if (mine) b = place[1024]; sum ^= b;)
+  }
+  __syncthreads();
+  long long end = ticks();
+  if (threadIdx.x == 0) clocks[blockIdx.x] = end - start;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+#if __CUDA_ARCH__ >= 800
+// Matrix instructions of a warp, 16 x 8 x 16 of halves, sums in f32: eight chains, or one.
+#define MATRIX(d)                                                                                                     \
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%4,%4,%4},{%4,%4},{%0,%1,%2,%3};"   \
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a));
+extern "C" __global__ void rate_matrix(long long* clocks, float* out, int trips, u32 a) {
+  float d[8][4] = {};
+  __syncthreads();
+  long long start = ticks();
+#pragma unroll 1
+  for (int i = 0; i < trips; i++) {
+    X4(MATRIX(d[0]) MATRIX(d[1]) MATRIX(d[2]) MATRIX(d[3]) MATRIX(d[4]) MATRIX(d[5]) MATRIX(d[6]) MATRIX(d[7]))
+  }
+  __syncthreads();
+  long long end = ticks();
+  if (threadIdx.x == 0) clocks[blockIdx.x] = end - start;
+  for (int k = 0; k < 8; k++) out[blockIdx.x * blockDim.x + threadIdx.x] += d[k][0] + d[k][1] + d[k][2] + d[k][3];
+}
+extern "C" __global__ void latency_matrix(long long* clocks, float* out, int trips, u32 a) {
+  float d[4] = {};
+  long long start = ticks();
+#pragma unroll 1
+  for (int i = 0; i < trips; i++) { X32(MATRIX(d)) }
+  long long end = ticks();
+  if (threadIdx.x == 0) clocks[blockIdx.x] = end - start;
+  out[threadIdx.x] = d[0] + d[1] + d[2] + d[3];
+}
+#endif
+#if __CUDA_ARCH__ >= 900
+// One thread asks the copy engine for `bytes` again and again, each time when the last have come.
+extern "C" __global__ void bulk_copy(long long* clocks, const char* in, int bytes, int trips) {
+  extern __shared__ __align__(128) u32 words[];
+  __shared__ __align__(8) u64 barrier;
+  u32 to = (u32)__cvta_generic_to_shared(words), told = (u32)__cvta_generic_to_shared(&barrier);
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" ::"r"(told) : "memory");
+  long long start = ticks();
+  for (int i = 0; i < trips; i++) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(told), "r"(bytes) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(in), "r"(bytes), "r"(told) : "memory");
+    asm volatile("{.reg .pred p; again%=: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra again%=;}" ::"r"(told), "r"(i & 1) : "memory");
+  }
+  clocks[blockIdx.x] = ticks() - start;
+}
+#endif
+
 // Loads of zeros, four chains a thread: each address follows from the value loaded before. Lanes are `stride` elements
 // apart. LOAD(v, at) loads, SUM(v) uses all of it.
 #define LOADS(NAME, TYPE, POINTER, BEGIN, LOAD, SUM)                                                                  \

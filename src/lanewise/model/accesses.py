@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -43,21 +43,25 @@ def accesses(
         a.block for a in machine.accesses if a.instruction.memory == (Space.GLOBAL, AccessKind.LOAD)
     )
     result = Accesses()
+    shares = _shares_on(costs)
     for cost in costs.accesses:
         instruction = cost.access.instruction
+        sent = cost.requests * shares[instruction.offset]
+        result.l1_cycles += (cost.requests - sent) * rates.lsu_off_clocks
         found = by_line.get(cost.access.line, ()) if cost.access.line is not None else ()
         if routes.by_engine(instruction):
             _add_engine(result, cost, found, rates)
         elif cost.space == Space.SHARED:
-            _add_shared(result, cost, rates)
+            _add_shared(result, cost, sent, rates)
         elif cost.space in (Space.TEXTURE, Space.SURFACE):
-            result.texture_cycles += cost.requests * texture_cycles(cost, rates)
+            result.requests += cost.requests
+            result.texture_cycles += sent * texture_cycles(cost, rates)
             if kind(cost) == AccessKind.LOAD:
                 result.waits[instruction.offset] = texture_latency(found, rates), LONG_SCOREBOARD
         elif cost.space in (Space.GLOBAL, Space.LOCAL):
             own = l1_cycles(cost, found, rates)
             result.requests += cost.requests
-            result.l1_cycles += cost.requests * own
+            result.l1_cycles += sent * own
             if kind(cost) != AccessKind.STORE:
                 together = max(1, min(_AT_ONCE, loads_of_block[cost.access.block]))
                 waited = latency(cost, found, together, rates) + max(0.0, own - 1)
@@ -65,7 +69,28 @@ def accesses(
     return result
 
 
-def _add_shared(result: Accesses, cost: AccessCost, rates: Rates) -> None:
+def _shares_on(costs: MachineCosts) -> dict[int, float]:
+    """By offset, the share of an instruction's executions in which its predicate holds in some lane: the others pass
+    through the LSU and no further."""
+    ran: dict[tuple[Line | None, int | None], int] = defaultdict(int)
+    for cost in costs.accesses:
+        ran[_place(cost)] += cost.requests
+    result = {}
+    for cost in costs.accesses:
+        counted, share = cost.site, 1.0
+        if counted is not None and cost.access.instruction.predicate is not None and cost.access.recount is None:
+            some = counted.requests_on if counted.site.guarded and counted.requests_on else counted.requests
+            share = min(1.0, some / max(1, ran[_place(cost)]))
+        result[cost.access.instruction.offset] = share
+    return result
+
+
+def _place(cost: AccessCost) -> tuple[Line | None, int | None]:
+    """The line of PTX, and which copy of it where those were counted one by one."""
+    return cost.access.line, None if cost.site is None else cost.site.site.copy
+
+
+def _add_shared(result: Accesses, cost: AccessCost, sent: float, rates: Rates) -> None:
     on = cost.site.requests_on if cost.site is not None else 0
     waves = (cost.wavefronts or 0) / max(1, on or cost.requests)  # of those that wait: where a lane asked
     own = rates.shared_atomic_latency if cost.access.instruction.name == "ATOMS" else rates.shared_latency
@@ -73,7 +98,7 @@ def _add_shared(result: Accesses, cost: AccessCost, rates: Rates) -> None:
     result.waits[cost.access.instruction.offset] = waited, SHORT_SCOREBOARD
     further = max(0, (cost.wavefronts or 0) - (on or cost.requests))
     result.requests += cost.requests
-    result.l1_cycles += cost.requests / rates.lsu_rate + further / rates.shared_wavefronts
+    result.l1_cycles += sent / rates.lsu_rate + further / rates.shared_wavefronts
 
 
 def _add_engine(result: Accesses, cost: AccessCost, found: Sequence[SiteTraffic], rates: Rates) -> None:
@@ -87,9 +112,15 @@ def _add_engine(result: Accesses, cost: AccessCost, found: Sequence[SiteTraffic]
 
 
 def texture_cycles(cost: AccessCost, rates: Rates) -> float:
-    """Of one request: by the sectors that its groups of lanes ask for, at least four."""
+    """Of one request: two channels of a texel at a time, or the sectors that its groups of lanes ask for."""
     sectors = (cost.sectors or 0) / max(cost.requests, 1)
-    return max(rates.texture_clocks, sectors / rates.texture_sectors)
+    return max(rates.texture_clocks * max(1.0, _channels(cost) / 2), sectors / rates.texture_sectors)
+
+
+def _channels(cost: AccessCost) -> int:
+    """Of a texel that are wanted: the mask at the end of the operands."""
+    mask = cost.access.instruction.operands.rpartition(",")[2].strip()
+    return int(mask, 16).bit_count() if mask.startswith("0x") else 1
 
 
 def texture_latency(found: Sequence[SiteTraffic], rates: Rates) -> float:

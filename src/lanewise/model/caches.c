@@ -36,7 +36,7 @@ enum { SECTORS, LINES, L1_HITS, MERGED, L2_SECTORS, L2_HITS, DRAM_SECTORS, FROM_
 #ifndef DRIFT
 #define DRIFT 1311  // blocks run slower than others by up to so much, in 1/65536
 #endif
-#define APART 0x85EBCA6Bu  // as in emulator/trace.py
+#define APART 5u   // as in emulator/trace.py
 #define PENDING 4  // turns that a line is on its way: a warp has about so many loads at once
 #define PAST 254   // as in caches.py
 #define COALESCER 2048  // lines that a group of SMs remembers
@@ -434,15 +434,28 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
         unsigned lanes = (r->what >> 8 & 31) + 1;
         site = r->what >> 13;
         who = r->warp;
-        if (site >= sites || !width[site]) continue;
+        if (site >= sites || !width[site] || !sectors) continue;  // without sectors: here for what is spilled
         uint64_t *out = counts + (size_t)site * COLUMNS;
         if (kind == ATOMIC) {
-          out[SECTORS] += bits(sectors);
-          out[LINES]++;
-          c->steps[scatter(r->line / SLICE_LINES) % c->slices] += width[site] == JOINED ? 1 : lanes;
-          from = ask_l2(c, r->line, sectors, ATOMIC, 0, out) ? 3 : 2;
+          // Warps tell how many atomics there are and where they meet, lines what the L2 does not have.
+          from = 0;
+          if (!(hash_of(r->warp) & mask)) {
+            c->steps[scatter(r->line / SLICE_LINES) % c->slices] += width[site] == JOINED ? 1 : lanes;
+            out[SECTORS] += bits(sectors);
+            out[LINES]++;
+            out[L2_SECTORS] += bits(sectors);
+            out[L2_HITS] += bits(sectors);
+            from = 2;
+          }
+          if (!(hash_of(r->line) & mask)) {
+            uint64_t asked[COLUMNS] = {0};
+            unsigned missing = bits(ask_l2(c, r->line, sectors, ATOMIC, 0, asked));
+            out[DRAM_SECTORS] += asked[DRAM_SECTORS];
+            out[L2_HITS] -= missing < out[L2_HITS] ? missing : out[L2_HITS];
+            if (from && missing) from = 3;
+          }
         } else {
-          uint64_t key = local ? local_key(warp, r->warp, r->line - r->warp * APART) : r->line;
+          uint64_t key = local ? local_key(warp, r->warp, r->line - (r->warp & 31) * APART) : r->line;
           unsigned again = kind == STORE && !local ? stored_before(sorted, warp, r) : 0;
           unsigned bytes = (lanes * width[site] + bits(sectors) - 1) / bits(sectors);
           from = width[site] == PAST ? ask_past(&run, warp, key, sectors, out)
@@ -454,7 +467,7 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
       if (worst) counts[(size_t)site * COLUMNS + FROM_L1 + worst - 1]++;
       for (uint32_t n = site < sites ? first_spill[site] : 0; site < sites && n < first_spill[site + 1]; n++) {
         const Spill *spill = spills + n;
-        if (hash_of(spill->word + who * APART) & mask) continue;
+        if ((spill->word + (who & 31) * APART) & mask) continue;
         uint64_t *out = counts + (size_t)spill->row * COLUMNS;
         unsigned from = touch(&run, warp, local_key(warp, who, spill->word), 15, spill->kind, 0, 32, out);
         if (from) out[FROM_L1 + from - 1]++;

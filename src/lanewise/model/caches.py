@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from lanewise.emulator.trace import LINE_BYTES, SITE_SHIFT, Trace, thinned
+from lanewise.emulator.trace import APART, LINE_BYTES, RECORD, SITE_SHIFT, Trace, thinned
 from lanewise.toolchain import native
 
 SECTOR_BYTES = 32
@@ -125,6 +125,8 @@ class Caches:
         flags = np.array(widths, np.uint8)
         rows = max([len(widths), *(spill.row + 1 for spill in spills)])
         trace = thinned(trace, _level(trace, spills))
+        if spills and trace.level:
+            trace = _completed(trace, spills, blocks, warps_per_block)
         after = sorted(spills, key=lambda spill: spill.after)  # stable: as they stand in the code
         table = np.array([(s.word, s.kind, s.row) for s in after], np.uint32).reshape(-1, 3)
         first = np.searchsorted([s.after for s in after], np.arange(len(widths) + 1)).astype(np.uint32)
@@ -141,6 +143,29 @@ class Caches:
         scale = float(1 << trace.level)
         sites = {n: SiteTraffic(*(scale * float(v) for v in row)) for n, row in enumerate(counts) if row.any()}
         return Traffic(sites, scale * float(below[0]), scale * float(below[1]), scale * float(below[2]), 1 / scale)
+
+
+def _completed(trace: Trace, spills: Sequence[Spill], blocks: int, warps_per_block: int) -> Trace:
+    """A trace of a share of the lines, with records without sectors for requests that are not followed but have spilled
+    words behind them that are. Which site a request is of is taken from the warps in which it is followed."""
+    records, mask = trace.records, (1 << trace.level) - 1
+    site_at = np.full(int(records["order"].max(initial=0)) + 1, -1, np.int64)
+    site_at[records["order"]] = records["what"] >> SITE_SHIFT
+    after = np.array([s.after for s in spills])
+    words = np.array([s.word for s in spills])
+    missing = []
+    for warp in range(warps_per_block):
+        sites = np.unique(after[(words + APART * warp & mask) == 0])
+        orders = np.flatnonzero(np.isin(site_at, sites))
+        ids = np.arange(blocks, dtype=np.uint64) << np.uint64(5) | np.uint64(warp)
+        missing.append((ids[:, None] << np.uint64(32) | orders.astype(np.uint64)[None, :]).ravel())
+    there = records["warp"].astype(np.uint64) << np.uint64(32) | records["order"]
+    keys = np.setdiff1d(np.concatenate(missing), there)
+    added = np.zeros(len(keys), RECORD)
+    added["order"], added["warp"] = keys & np.uint64(0xFFFFFFFF), keys >> np.uint64(32)
+    added["what"] = site_at[added["order"]] << SITE_SHIFT
+    every = np.concatenate([records, added])
+    return Trace(every[np.argsort(every["order"], kind="stable")], trace.level)
 
 
 def _level(trace: Trace, spills: Sequence[Spill]) -> int:

@@ -145,7 +145,7 @@ def demand(
         issue_cycles=issue_cycles,
         barriers=barriers,
         l1_cycles=asked.l1_cycles / warps + filled + further,
-        constant_cycles=_constants(counted) / warps * rates.constant_clocks,
+        constant_cycles=_constant_cycles(counted, placed, rates) / warps,
         tensor_cycles=tensor_cycles,
         texture_cycles=asked.texture_cycles / warps,
         l2_read_bytes=read,
@@ -173,9 +173,17 @@ def _with_copies(alone: Walk, asked: Accesses, placed: Placement) -> Walk:
     return Walk(alone.cycles + waited, alone.issued, waits)
 
 
-def _constants(counted: Sequence[SiteCounts]) -> float:
-    """Further addresses, beside the first of each request, that warps read from constant memory."""
-    return sum(c.wavefronts for c in counted if c.site.space == Space.CONST)
+def _constant_cycles(counted: Sequence[SiteCounts], placed: Placement, rates: Rates) -> float:
+    """Of requests for constants whose lanes differ: each address beside the first, and lines that the first cache does
+    not hold. Of a table larger than the cache a share of the lines is missing, which micro-benchmarks of tables of 2 to
+    64 KB on an H200 give as the fourth power of the share of the table that does not fit."""
+    missing = max(0.0, 1 - rates.constant_cache_bytes / max(1, placed.constant_bytes)) ** 4
+    cycles = 0.0
+    for c in counted:
+        if c.site.space == Space.CONST:
+            further, lines = c.wavefronts, c.wavefronts_ideal  # `emulator.trace` puts them there
+            cycles += further * rates.constant_clocks + lines * missing * rates.constant_miss_clocks
+    return cycles
 
 
 def _dram(traffic: Traffic, rates: Rates) -> tuple[float, float]:

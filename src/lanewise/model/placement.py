@@ -15,7 +15,8 @@ PARTITIONS = 4  # schedulers of an SM
 @dataclass(frozen=True, slots=True)
 class Placement:
     """`busy_sms` have blocks; the SM with the most runs `most_blocks`, `blocks_per_sm` of them at once. Clusters leave
-    SMs idle that are too few for one more. `shared_bytes` are a block's."""
+    SMs idle that are too few for one more. `shared_bytes` are a block's, `constant_bytes` those of the module's
+    variables in constant memory."""
 
     blocks: int
     warps_per_block: int
@@ -24,6 +25,7 @@ class Placement:
     most_blocks: int
     l1_bytes: int
     shared_bytes: int
+    constant_bytes: int
 
     @property
     def warps(self) -> int:
@@ -54,6 +56,7 @@ class Placement:
             -(-blocks // sms),
             l1_bytes(spec, shared, occupancy.active_blocks),
             shared,
+            resources.constant_bytes,
         )
 
 

@@ -128,7 +128,7 @@ def tell(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quant
             _banks(t, ins, site, address)
         name = "lw_trace_atomic" if site.kind == AccessKind.ATOMIC else "lw_trace"
         mask = t.mask(ins)
-        join = _pass_unfollowed(t, address, mask)
+        join = "" if site.kind == AccessKind.ATOMIC else _pass_unfollowed(t, address, mask)
         t.out.line(f"call void @{name}(ptr %x, ptr %w, <32 x i64> {t.vector(address)}, i32 {mask}, i32 {what})")
         if join:
             t.out.line(f"br label %{join}")
