@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from lanewise.demangle import demangle
 from lanewise.emulator import counts
-from lanewise.emulator.counting import PATTERN_CODES
 from lanewise.emulator.counts import SiteCounts
 from lanewise.emulator.engine import Launched
 from lanewise.emulator.launch import Dim
@@ -214,10 +213,7 @@ def _sectors_ideal(counted: SiteCounts) -> int:
 
 def _pattern(counted: SiteCounts) -> tuple[Pattern | None, int | None]:
     """The worst pattern seen; a stride only where all strided requests had the same."""
-    seen = [code for code in PATTERN_CODES if counted.patterns >> code & 1]
-    if not seen:
-        return None, None
-    worst = PATTERN_CODES[max(seen)]
+    worst = counted.pattern
     return worst, counted.stride if worst == Pattern.STRIDED else None
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lanewise.advice import names
 from lanewise.advice.subject import Subject
 from lanewise.emulator.trace import SITE_SHIFT
-from lanewise.records import AccessKind, SourceLine, Space
+from lanewise.records import AccessKind, Pattern, SourceLine, Space
 from lanewise.sass.costs import AccessCost
 
 SECTOR = 32
@@ -65,6 +66,18 @@ class Group:
         return strides.pop() if len(strides) == 1 else None
 
     @property
+    def pattern(self) -> Pattern | None:
+        """The worst that was seen; None where nothing was."""
+        order = (Pattern.BROADCAST, Pattern.CONTIGUOUS, Pattern.STRIDED, Pattern.SCATTERED)
+        seen = [cost.site.pattern for cost in self.costs if cost.site is not None and cost.site.pattern is not None]
+        return max(seen, key=order.index, default=None)
+
+    @property
+    def lanes(self) -> float:
+        """That took part in a request, on average."""
+        return sum(cost.threads_on for cost in self.costs) / self.requests
+
+    @property
     def sites(self) -> frozenset[int]:
         """Indices of the accesses of PTX."""
         return frozenset(cost.site.site.index for cost in self.costs if cost.site is not None)
@@ -92,6 +105,11 @@ def _group(costs: tuple[AccessCost, ...], array: str | None) -> Group:
     assert costs[0].site is not None
     site = costs[0].site.site
     return Group(site.source, site.ptx_line, costs[0].space, site.kind, array, costs)
+
+
+def together(members: Sequence[Group]) -> Group:
+    """Groups of one array and kind as one, at the place of the first."""
+    return replace(members[0], costs=tuple(cost for group in members for cost in group.costs))
 
 
 def footprint(subject: Subject, sites: frozenset[int]) -> int:

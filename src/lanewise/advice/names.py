@@ -9,6 +9,7 @@ from lanewise.demangle import demangle
 from lanewise.emulator.roots import root
 from lanewise.emulator.unit import SiteInfo
 from lanewise.ptx.syntax import Address, Function, Instruction
+from lanewise.records import SourceLine
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
@@ -26,7 +27,9 @@ def array(function: Function, sources: Mapping[str, str], site: SiteInfo) -> str
         return None
     name = root(function, _address(found)[0])
     number = next((n for n, param in enumerate(function.params) if param.name == name), None)
-    if number is None or site.source is None:
+    if number is None:
+        return demangle(name) if name is not None else None
+    if site.source is None:
         return None
     listed = parameters(sources.get(site.source.outermost.file, ""), demangle(function.name))
     return listed[number] if len(listed) == len(function.params) else None
@@ -61,3 +64,82 @@ def is_table(sources: Mapping[str, str], site: SiteInfo, name: str) -> bool:
         return False
     text = sources.get(site.source.outermost.file, "")
     return re.search(rf"__shared__[^;]*\b{re.escape(name)}\s*\[[^\]]*\]\s*\[", text) is not None
+
+
+def members(source: SourceLine | None, sources: Mapping[str, str], array: str | None) -> tuple[str, ...]:
+    """The fields of `array[...]` that the line names: `p[i].x + p[i].m` gives x and m."""
+    found = []
+    for after in _subscripts(_line(source, sources), array)[1]:
+        field = re.match(r"\s*\.\s*([A-Za-z_]\w*)", after)
+        if field is not None:
+            found.append(field[1])
+    return tuple(dict.fromkeys(found))
+
+
+def subscript(source: SourceLine | None, sources: Mapping[str, str], array: str | None) -> str | None:
+    """What stands in the brackets behind an array on its line, where it is the same each time."""
+    found = _subscripts(_line(source, sources), array)[0]
+    return found[0] if len(set(found)) == 1 else None
+
+
+def lane_variable(
+    source: SourceLine | None, sources: Mapping[str, str], array: str | None, block: tuple[int, int, int]
+) -> str | None:
+    """The one variable of an index in which neighbouring lanes differ, by one from lane to lane.
+
+    Lanes of a warp differ in threadIdx.x alone where rows of the block are whole warps. A variable counts where the
+    source defines it once, as a sum in which threadIdx.x stands without a factor.
+    """
+    if block[0] % 32 and block[1] * block[2] > 1:
+        return None
+    index = subscript(source, sources, array)
+    if index is None or source is None:
+        return None
+    if _LANE in index:
+        return _LANE if _plain(index) else None
+    text = _COMMENT.sub("", sources[source.outermost.file])
+    defined = {name: _definitions(text, name) for name in dict.fromkeys(_IDENTIFIER.findall(index))}
+    differing = [name for name, values in defined.items() if any(_LANE in value for value in values)]
+    if len(differing) != 1 or not all(map(_plain, defined[differing[0]])):
+        return None
+    return differing[0]
+
+
+_LANE = "threadIdx.x"
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+
+
+def _plain(text: str) -> bool:
+    """Whether threadIdx.x stands once and as a term of a sum."""
+    around = re.findall(r"([*/%&|^<>-]?)\s*threadIdx\.x\s*([*/%&|^<>]?)", text)
+    return around == [("", "")] and "(" not in text
+
+
+def _definitions(text: str, name: str) -> list[str]:
+    """What is assigned to a variable, wherever the file does so."""
+    return re.findall(rf"\b{re.escape(name)}\s*=(?!=)\s*([^,;]*)", text)
+
+
+def _line(source: SourceLine | None, sources: Mapping[str, str]) -> str:
+    if source is None:
+        return ""
+    lines = sources.get(source.outermost.file, "").splitlines()
+    at = source.outermost.line
+    return _COMMENT.sub("", lines[at - 1]) if 0 < at <= len(lines) else ""
+
+
+def _subscripts(line: str, array: str | None) -> tuple[list[str], list[str]]:
+    """What stands in the brackets behind an array, and what follows them."""
+    inside: list[str] = []
+    after: list[str] = []
+    if array is None:
+        return inside, after
+    for match in re.finditer(rf"(?<![\w.]){re.escape(array)}\s*\[", line):
+        depth = 1
+        for position in range(match.end(), len(line)):
+            depth += {"[": 1, "]": -1}.get(line[position], 0)
+            if depth == 0:
+                inside.append(line[match.end() : position].strip())
+                after.append(line[position + 1 :])
+                break
+    return inside, after

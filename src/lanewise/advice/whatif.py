@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from lanewise.advice.groups import Group, footprint
+from lanewise.advice.groups import SECTOR, Group, footprint
 from lanewise.advice.subject import Subject
+from lanewise.emulator.trace import LINE_BYTES
+from lanewise.hardware import banks
 from lanewise.model.caches import SiteTraffic, Traffic
 from lanewise.model.demand import Demand
 from lanewise.records import AccessKind
 from lanewise.sass.costs import AccessCost
 
 _SECTORS_OF_LINE = 4
+_WARP = 32
+_WIDEST = 16  # bytes of a lane in one access
+_RANDOM_WAVEFRONTS = 3.53  # of 32 balls in 32 bins the fullest has so many on average
 
 
 def coalesced(subject: Subject, changed: Iterable[Group], *, packed: bool) -> Demand:
@@ -39,6 +44,42 @@ def coalesced(subject: Subject, changed: Iterable[Group], *, packed: bool) -> De
             filled -= filled * part
     traffic = Traffic(sites, written, max(0.0, filled), subject.traffic.atomic_steps, subject.traffic.share)
     return subject.asked(costs=replace(subject.costs, accesses=costs), traffic=traffic)
+
+
+def from_shared(subject: Subject, group: Group, size: int) -> Demand:
+    """What the launch would ask for if the loads of a group found their data in shared memory, `size` bytes that each
+    block copies from global memory, 16 bytes a lane.
+
+    Lanes whose places have no order meet in banks as balls fall into bins.
+    """
+    ids = {id(cost) for cost in group.costs}
+    kept = tuple(cost for cost in subject.costs.accesses if id(cost) not in ids)
+    sites = {index: site for index, site in subject.traffic.sites.items() if index not in group.sites}
+    asked = subject.asked(costs=replace(subject.costs, accesses=kept), traffic=replace(subject.traffic, sites=sites))
+    rates, placed = subject.spec.rates, subject.placed
+    blocks_bytes = size / placed.warps_per_block  # that a warp copies
+    copies = blocks_bytes / (_WARP * _WIDEST)
+    own = sum(group_sites.dram_sectors for index, group_sites in subject.traffic.sites.items() if index in group.sites)
+    looked_up = group.requests / placed.warps * _RANDOM_WAVEFRONTS / rates.shared_wavefronts
+    return replace(
+        asked,
+        l1_cycles=asked.l1_cycles + looked_up + 2 * copies * _WIDEST * _WARP / rates.l1_bytes,
+        l2_read_bytes=asked.l2_read_bytes + blocks_bytes,
+        l2_lines=asked.l2_lines + blocks_bytes / LINE_BYTES,
+        dram_bytes=asked.dram_bytes + own * SECTOR / placed.warps,
+        dram_cost=asked.dram_cost + own * SECTOR / placed.warps,
+        issue_cycles=asked.issue_cycles + 2 * copies,
+        walk=replace(asked.walk, cycles=asked.walk.cycles + rates.l2_latency + rates.barrier_latency),
+    )
+
+
+def shared_wavefronts(stride: int | None, width_bits: int) -> float:
+    """Wavefronts of a load from shared memory by 32 lanes `stride` bytes apart; of lanes in no order (None) as in
+    `from_shared`."""
+    if stride is None:
+        return _RANDOM_WAVEFRONTS
+    offsets = [lane * stride for lane in range(_WARP)]
+    return banks.wavefronts(offsets, (1 << _WARP) - 1, width_bits // 8, AccessKind.LOAD)
 
 
 def _stores(subject: Subject) -> frozenset[int]:

@@ -51,6 +51,12 @@ class SiteCounts:
     stride: int | None
     requests_on: int = 0  # requests with a lane on, as far as each was counted by itself
 
+    @property
+    def pattern(self) -> Pattern | None:
+        """The worst that was seen."""
+        seen = [code for code in PATTERN_CODES if self.patterns >> code & 1]
+        return PATTERN_CODES[max(seen)] if seen else None
+
 
 def _stride(static: int, seen: int) -> int | None:
     """The one stride of all strided requests; None where there is none, or more than one."""
