@@ -81,7 +81,7 @@ CASES = {
         Case("soa", 4096, (4 * MB, 4 * MB, 4 * MB)),
     ],
     "misaligned_access": [
-        Case("shifted", 1024, (8 * MB, 8 * MB, (2 * MB).to_bytes(4, "little")), "5 sectors where 4 would do", (0.3, 0.95)),
+        Case("shifted", 1024, (8 * MB, 8 * MB, (2 * MB).to_bytes(4, "little")), "where 4 would do", (0.3, 0.95)),
         Case("soa", 4096, (4 * MB, 4 * MB, 4 * MB)),
         Case("aos", 4096, (16 * MB, 4 * MB)),
     ],

@@ -98,7 +98,9 @@ def lane_variable(
     if _LANE in index:
         return _LANE if _plain(index) else None
     text = _COMMENT.sub("", sources[source.outermost.file])
-    defined = {name: _definitions(text, name) for name in dict.fromkeys(_IDENTIFIER.findall(index))}
+    defined: dict[str, list[str]] = {
+        name: _definitions(text, name) for name in dict.fromkeys(_IDENTIFIER.findall(index))
+    }
     differing = [name for name, values in defined.items() if any(_LANE in value for value in values)]
     if len(differing) != 1 or not all(map(_plain, defined[differing[0]])):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lanewise.advice import names
-from lanewise.advice.rule import Rule, advice, say
+from lanewise.advice.rule import Rule, Sentence, advice, say
 from lanewise.advice.subject import Subject
 from lanewise.advice.whatif import shared_wavefronts
 from lanewise.emulator.counts import SiteCounts
@@ -29,9 +29,7 @@ def find(subject: Subject) -> Iterable[Finding]:
         yield advice(
             NAME,
             subject.record,
-            message=say("divergent_constant.message_array", array=array)
-            if array
-            else say("divergent_constant.message"),
+            message=_message(array),
             evidence=[say("divergent_constant.evidence", addresses=f"{1 + further / requests:.3g}")],
             change=say("divergent_constant.change"),
             next_step=say("divergent_constant.next_step"),
@@ -42,6 +40,12 @@ def find(subject: Subject) -> Iterable[Finding]:
             source=site.source,
             ptx_line=site.ptx_line,
         )
+
+
+def _message(array: str | None) -> Sentence:
+    if array is None:
+        return say("divergent_constant.message")
+    return say("divergent_constant.message_array", array=array)
 
 
 def _in_shared(subject: Subject, members: list[SiteCounts]) -> float:
