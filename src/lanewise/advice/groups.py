@@ -9,7 +9,7 @@ import numpy as np
 
 from lanewise.advice import names
 from lanewise.advice.subject import Subject
-from lanewise.emulator.trace import SITE_SHIFT
+from lanewise.emulator.trace import LINE_BYTES, SITE_SHIFT
 from lanewise.records import AccessKind, Pattern, SourceLine, Space
 from lanewise.sass.costs import AccessCost
 
@@ -113,13 +113,14 @@ def together(members: Sequence[Group]) -> Group:
 
 
 def footprint(subject: Subject, sites: frozenset[int]) -> int:
-    """Bytes of the distinct sectors that accesses touch in the launch; an estimate where a share was followed."""
+    """Bytes of the distinct sectors that accesses touch in the launch; an estimate where a share of the lines was
+    followed, of one line of them at least."""
     records = subject.trace.records
     of_sites = records[np.isin(records["what"] >> SITE_SHIFT, list(sites))]
     order = np.argsort(of_sites["line"], kind="stable")
     lines, masks = of_sites["line"][order], of_sites["what"][order] & _SECTORS_OF_LINE
     if not len(lines):
-        return 0
+        return LINE_BYTES << subject.trace.level
     starts = np.flatnonzero(np.r_[True, lines[1:] != lines[:-1]])
     touched = np.bitwise_or.reduceat(masks, starts)
     sectors = sum(int((touched >> bit & 1).sum()) for bit in range(4))

@@ -14,7 +14,9 @@ from lanewise.records import AccessKind, Finding, Pattern, Space, Tried
 NAME = "narrow_access"
 _WIDEST = 16  # bytes of a lane in one access
 _WARP = 32
-_ARITHMETIC = (Pipe.FMA, Pipe.FP64, Pipe.HALF, Pipe.XU, Pipe.CONVERT)  # what is done for each element
+_MOVING = (Pipe.LSU, Pipe.UNIFORM, Pipe.CONTROL, Pipe.BARRIER, Pipe.CONSTANT)  # once for all elements of an access
+_INTEGER = (Pipe.ALU, Pipe.IMAD)
+_ADDRESS = 4  # integer instructions that make the address of an access; what is more is work on the element
 
 
 def find(subject: Subject) -> Iterable[Finding]:
@@ -62,17 +64,21 @@ def _vectorised(subject: Subject, moving: Sequence[Group], times: int) -> float:
     so many fewer blocks, or where threads go round a loop, so many fewer rounds."""
     own, placed = subject.demand, subject.placed
     rounds = max(group.requests / len(group.costs) for group in moving) / placed.warps
-    extra = (times - 1) * sum(own.instructions.get(unit, 0.0) for unit in _ARITHMETIC)
-    instructions = {unit: count * (times if unit in _ARITHMETIC else 1) for unit, count in own.instructions.items()}
-    loads = sum(group.requests for group in moving) / placed.warps
+    accesses = sum(group.requests for group in moving) / placed.warps
+    integer = sum(own.instructions.get(unit, 0.0) for unit in _INTEGER)
+    of_elements = max(0.0, 1 - _ADDRESS * accesses / integer) if integer else 0.0
+    shares = {unit: 0.0 if unit in _MOVING else of_elements if unit in _INTEGER else 1.0 for unit in own.instructions}
+    instructions = {unit: count * (1 + (times - 1) * shares[unit]) for unit, count in own.instructions.items()}
+    extra = sum(instructions.values()) - sum(own.instructions.values())
     bytes_moved = sum(group.bytes_asked for group in moving) / placed.warps * times
-    wider = max(0.0, bytes_moved / subject.spec.rates.l1_bytes - loads / subject.spec.rates.lsu_rate)
+    wider = max(0.0, bytes_moved / subject.spec.rates.l1_bytes - accesses / subject.spec.rates.lsu_rate)
     asked = replace(
         own,
         instructions=instructions,
         issue_cycles=own.issue_cycles + extra,
         walk=replace(own.walk, cycles=own.walk.cycles + extra),
         l1_cycles=own.l1_cycles + wider,
+        constant_cycles=own.constant_cycles * times,
         l2_read_bytes=own.l2_read_bytes * times,
         l2_write_bytes=own.l2_write_bytes * times,
         l2_lines=own.l2_lines * times,
@@ -89,6 +95,7 @@ def _vectorised(subject: Subject, moving: Sequence[Group], times: int) -> float:
                 issue_cycles=asked.issue_cycles * share,
                 walk=replace(asked.walk, cycles=asked.walk.cycles * share),
                 l1_cycles=asked.l1_cycles * share,
+                constant_cycles=own.constant_cycles,
                 l2_read_bytes=own.l2_read_bytes,
                 l2_write_bytes=own.l2_write_bytes,
                 l2_lines=own.l2_lines,
