@@ -24,7 +24,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
 
 golden: $(STAMP)
-	LANEWISE_UPDATE_GOLDEN=1 $(BIN)/pytest -n 2 tests/report tests/cli tests/docs
+	LANEWISE_UPDATE_GOLDEN=1 $(BIN)/pytest -n 2 tests/report tests/cli tests/advice tests/docs
 
 $(STAMP): pyproject.toml
 	@echo "Installing into $(VENV), NVIDIA's compilers among it: about 1 GB, a minute or two."

@@ -39,9 +39,8 @@ def test_rules_say_what_the_catalogue_has() -> None:
 
 
 def test_a_value_may_be_a_key() -> None:
-    assert catalogue().say("report.gain", change="", before="2", after="1", tried="@tried.re-run") == (
-        ": 2 -> 1 us (tried: re-run)"
-    )
+    gain = catalogue().say("report.gain", before="2", after="1", tried="@tried.re-run")
+    assert gain == "2 -> 1 us (tried: re-run)"
     said = Said("message", "report.explain", (("number", "1.2"),))
     assert parts(_finding("a", 10, 5, said=(said,)), "message", catalogue()) == ("lanewise explain 1.2",)
     with pytest.raises(UsageError, match="no reports in 'tlh'"):

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from lanewise.checks import selection
-from lanewise.cli import files
+from lanewise.cli import files, last_run
 from lanewise.cli.exit_codes import SIGNAL_BASE, exit_status
 from lanewise.cli.progress import ProgressLine
 from lanewise.errors import UsageError
@@ -133,6 +133,7 @@ def run(
         raise typer.Exit(SIGNAL_BASE + 2) from None
     for path, render in outputs:
         files.write(path, render(result))
+    last_run.save(result)
     if not quiet:
         print_safely(lambda: print_report(result, show=show or ()))
     raise typer.Exit(exit_status(result))

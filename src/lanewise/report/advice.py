@@ -15,6 +15,7 @@ from lanewise.report.fold import Fold
 from lanewise.report.timing import microseconds
 
 WORTH_PERCENT = 5  # of a launch: what saves less is not given (`advice.rank`)
+_BETWEEN = "   "
 _AT_ROOF = 0.85  # share of the time from which a unit counts as a roof, as in the model
 
 
@@ -24,51 +25,63 @@ def number(block: int, finding: int) -> str:
 
 
 def advice_lines(fold: Fold, block: int, words: Catalogue, width: int) -> list[Text]:
-    """The findings of a block, or one line where there are none."""
-    if not fold.first.advice:
-        return [Text(line) for line in text.wrap(nothing_left(fold.first, words), width, first="  ")]
+    """The findings of a block, and where none of them is a change worth it, a line that says so."""
     lines: list[Text] = []
     digits = len(number(block, len(fold.first.advice)))
     for position, finding in enumerate(fold.first.advice, start=1):
         lines += _finding(finding, number(block, position), digits, words, width)
+    if all(finding.gain is None for finding in fold.first.advice):
+        lines += [Text(line) for line in text.wrap(nothing_left(fold.first, words), width, first="  ")]
     return lines
 
 
 def _finding(finding: Finding, named: str, digits: int, words: Catalogue, width: int) -> list[Text]:
+    """What is wrong and how that shows; what to do and at what price; what it is worth, and where to read more."""
     first = f"  {named:<{digits}}  "
     indent = " " * len(first)
-    head = f"{place(finding)}{said(finding, 'message', words)}"
-    lines = [Text(line) for line in text.wrap(head, width, first=first)]
-    body = [*parts(finding, "evidence", words), said(finding, "next_step", words)]
-    price = said(finding, "price", words)
+    wrong = f"{place(finding)}{' '.join((said(finding, 'message', words), *parts(finding, 'evidence', words)))}"
+    lines = [Text(line) for line in text.wrap(wrong, width, first=first)]
+    step, price = said(finding, "next_step", words), said(finding, "price", words)
     if price:
-        body.append(words.say("report.price", price=price))
-    lines += [Text(line) for line in text.wrap(" ".join(body), width, first=indent)]
-    if finding.gain is not None:
-        lines += [Text(line, style="bold") for line in text.wrap(gain(finding, words), width, first=indent)]
-    lines += [Text(line, style="dim") for line in text.wrap(pointers(finding, named, words), width, first=indent)]
+        step = f"{step} {words.say('report.price', price=price)}"
+    lines += [Text(line) for line in text.wrap(step, width, first=indent)]
+    worth = [(gain(finding, words), "bold")] if finding.gain is not None else []
+    return [
+        *lines,
+        *_columns([*worth, *((command, "dim") for command in pointers(finding, named, words))], indent, width),
+    ]
+
+
+def _columns(items: Sequence[tuple[str, str]], indent: str, width: int) -> list[Text]:
+    """Texts with their styles beside each other, three blanks between them, on as few lines as hold them whole."""
+    lines: list[Text] = []
+    for item, style in items:
+        if lines and len(lines[-1].plain) + len(_BETWEEN) + len(item) <= width:
+            lines[-1].append(_BETWEEN)
+            lines[-1].append(item, style)
+        else:
+            lines.append(Text.assemble(indent, (item, style)))
     return lines
 
 
 def gain(finding: Finding, words: Catalogue) -> str:
-    """`a tile in shared memory: 74.0 -> 17.0 us (tried: re-run)`."""
+    """`74.0 -> 17.0 us (tried: re-run)`."""
     assert finding.gain is not None
     return words.say(
         "report.gain",
-        change=said(finding, "change", words),
         before=microseconds(finding.gain.before_us),
         after=microseconds(finding.gain.after_us),
         tried=f"@tried.{finding.gain.tried.value}",
     )
 
 
-def pointers(finding: Finding, named: str, words: Catalogue) -> str:
+def pointers(finding: Finding, named: str, words: Catalogue) -> list[str]:
     """Commands that show more of it."""
     commands = [words.say("report.explain", number=named)]
     if finding.rung is not None:
         subject, _, rung = finding.rung.partition(" ")
         commands.insert(0, words.say("report.ladder", subject=subject, rung=rung))
-    return "   ".join(commands)
+    return commands
 
 
 def said(finding: Finding, part: str, words: Catalogue) -> str:

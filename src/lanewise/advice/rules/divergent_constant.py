@@ -51,7 +51,10 @@ def _message(array: str | None) -> Sentence:
 def _in_shared(subject: Subject, members: list[SiteCounts]) -> float:
     """The further addresses are gone; each request goes to the banks of shared memory instead."""
     moved = {id(counted) for counted in members}
-    left = [replace(counted, wavefronts=0) if id(counted) in moved else counted for counted in subject.counted]
+    left = [
+        replace(counted, wavefronts=0, wavefronts_ideal=0) if id(counted) in moved else counted
+        for counted in subject.counted
+    ]
     asked = subject.asked(counted=left)
     waves = sum(c.requests * shared_wavefronts(c.stride, c.site.width_bits) for c in members)
     per_warp = waves / subject.placed.warps / subject.spec.rates.shared_wavefronts

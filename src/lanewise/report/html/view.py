@@ -245,7 +245,7 @@ def _advice(finding: Finding, number: str, words: Catalogue) -> AdviceView:
         gain=advice.gain(finding, words) if gain is not None else "",
         before_us=gain.before_us if gain is not None else 0.0,
         after_us=gain.after_us if gain is not None else 0.0,
-        commands=tuple(advice.pointers(finding, number, words).split("   ")),
+        commands=tuple(advice.pointers(finding, number, words)),
         maps=_maps(finding.samples),
     )
 
