@@ -33,7 +33,7 @@ def test_languages_have_the_same_sentences(language: str) -> None:
 def test_rules_say_what_the_catalogue_has() -> None:
     keys = catalogue().sentences
     for rule in all_rules():
-        used = set(re.findall(rf'"({rule.name}\.\w+)"', (RULES / f"{rule.name}.py").read_text()))
+        used = set(re.findall(rf'"@?({rule.name}\.\w+)"', (RULES / f"{rule.name}.py").read_text()))
         assert used <= keys.keys(), used - keys.keys()
         assert {key for key in keys if key.startswith(f"{rule.name}.")} <= used
 

@@ -97,7 +97,7 @@ def lane_variable(
         return None
     if _LANE in index:
         return _LANE if _plain(index) else None
-    text = _COMMENT.sub("", sources[source.outermost.file])
+    text = _before(source, sources)
     defined: dict[str, list[str]] = {
         name: _definitions(text, name) for name in dict.fromkeys(_IDENTIFIER.findall(index))
     }
@@ -120,6 +120,13 @@ def _plain(text: str) -> bool:
 def _definitions(text: str, name: str) -> list[str]:
     """What is assigned to a variable, wherever the file does so."""
     return re.findall(rf"\b{re.escape(name)}\s*=(?!=)\s*([^,;]*)", text)
+
+
+def _before(source: SourceLine, sources: Mapping[str, str]) -> str:
+    """The function that holds a line, up to the line."""
+    lines = sources.get(source.outermost.file, "").splitlines()[: source.outermost.line]
+    text = _COMMENT.sub("", "\n".join(lines))
+    return text[max(text.rfind("__global__"), text.rfind("__device__"), 0) :]
 
 
 def _line(source: SourceLine | None, sources: Mapping[str, str]) -> str:
