@@ -52,7 +52,7 @@ def find(subject: Subject) -> Iterable[Finding]:
         next_step=say("uncoalesced_by_swapped_index.swap", grid=dims(change.grid), block=dims(change.block)),
         after_us=outcome.time_us,
         tried=Tried.RERUN,
-        rung="gemm naive",
+        rung="gemm coalesced",
         source=group.source,
         ptx_line=group.ptx_line,
         samples=_samples(subject, group),
@@ -102,7 +102,7 @@ RULE = Rule(
     "C[row * n + col] = ...;  // 32 lanes, 32 rows",
     after="int col = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;\n"
     "C[row * n + col] = ...;  // 32 lanes, one row",
-    rung="gemm naive",
+    rung="gemm coalesced",
     find=find,
     instead_of=("strided_access",),
 )
