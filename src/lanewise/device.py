@@ -18,7 +18,7 @@ from lanewise.checks import calls
 from lanewise.checks.checker import Checker
 from lanewise.checks.selection import Check
 from lanewise.collect import costs_of, launch_record, modelled_on
-from lanewise.cudart.backend import FunctionInfo, LaunchOutcome, LaunchRequest, ModuleImage
+from lanewise.cudart.backend import Copied, FunctionInfo, LaunchOutcome, LaunchRequest, ModuleImage, StreamEvent
 from lanewise.cudart.codes import CudaError
 from lanewise.demangle import demangle
 from lanewise.emulator import counts
@@ -218,7 +218,7 @@ class EmulatedDevice:
         try:
             launched, record = self.run(
                 loaded, name, request.grid, request.block, request.dynamic_shared_bytes, request.params, request.stream,
-                request.cluster, request.cooperative,
+                request.cluster, request.cooperative, issuer=(request.process, request.host_thread),
             )  # fmt: skip
         except UnsupportedCode as error:
             self._note_unsupported(error)
@@ -240,9 +240,11 @@ class EmulatedDevice:
         cooperative: bool = False,
         checker: Checker | None = None,
         advise: bool = False,
+        issuer: tuple[int, int] | None = None,
     ) -> tuple[Launched, LaunchRecord]:
         """Run one launch and record it. `cluster` None: as the kernel itself says; `checker`: of this launch, where the
-        device has none for all; `advise`: say what to change, whatever was said before. Raises UnsupportedCode."""
+        device has none for all; `advise`: say what to change, whatever was said before; `issuer`: process and thread
+        of the host, where streams are followed. Raises UnsupportedCode."""
         checker = checker or self.checker
         cluster = cluster or cluster_of(loaded.program.function(name))
         kernel = demangle(name)
@@ -277,6 +279,8 @@ class EmulatedDevice:
             record, modelled = modelled_on(self._model, record, launched, machine)
         if checker is not None:
             record = checker.record(launched, record)
+            if issuer is not None:
+                record = replace(record, findings=(*record.findings, *checker.beside(*issuer)))
         self._launches += 1
         if launched.fault is not None or record.findings or self._keep(kernel, self._kept.get(kernel, 0)):
             self._kept[kernel] = self._kept.get(kernel, 0) + 1
@@ -359,17 +363,32 @@ class EmulatedDevice:
         if self._advice:
             self.records = advise_run(self._history, self.records)
 
-    def copied(self, to: int, source: int, size: int) -> tuple[Finding, ...]:
-        """As of `Backend`: bytes of the host are defined, those that go to the host must be."""
+    def order(self, event: StreamEvent) -> None:
+        """As of `Backend`."""
+        if self.checker is not None:
+            self.checker.order(
+                event.process, event.what, event.host_thread, event.stream, event.flags, event.number, event.after
+            )
+
+    def copied(self, copied: Copied) -> tuple[Finding, ...]:
+        """As of `Backend`: bytes of the host are defined, those that go to the host must be; copies may race."""
         if self.checker is None:
             return ()
+        to, source, size = copied.to, copied.source, copied.size
+        races = self.checker.copied_beside(copied.process, copied.host_thread, to, source, size, copied.place)
+        return (*races, *self._definedness(to, source, size, copied.place))
+
+    def _definedness(
+        self, to: int, source: int, size: int, place: Callable[[], SourceLine | None]
+    ) -> tuple[Finding, ...]:
+        assert self.checker is not None
         of_device = [a for a in (to, source) if a and (found := self.memory.find(a)) and found.kind == "malloc"]
         if to in of_device and source in of_device:
             self.checker.copied(to, source, size)
         elif to in of_device:
             self.checker.initialised(to, size)
         elif source in of_device:
-            return self.checker.leaves(source, size)
+            return self.checker.leaves(source, size, place=place)
         return ()
 
     def bad_call(

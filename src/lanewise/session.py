@@ -86,7 +86,7 @@ def run_built(
         advice=request.advice,
     )
     output = None if shows_output else subprocess.DEVNULL
-    env = {**os.environ, "LANEWISE_CHECKS": "1"} if request.checks else None
+    env = {**os.environ, "LANEWISE_CHECKS": _followed(program, request)} if request.checks else None
     ended = host.run_program(
         program, request.arguments, memory=memory, backend=device, env=env, stdout=output, stderr=output
     )
@@ -96,6 +96,15 @@ def run_built(
     first = _result(request, spec.name, arch, device, ended, notes)
     others = zip(beside, device.records_beside, strict=True)
     return [first, *(replace(first, device=other.name, launches=tuple(records)) for other, records in others)]
+
+
+_MAKE_STREAMS = ("cudaStreamCreate", "cudaGraphLaunch")  # without these all work is in one order
+
+
+def _followed(program: Path, request: RunRequest) -> str:
+    """What the runtime library tells a run with checks (cudart/client/follow.c)."""
+    several = any(call.startswith(_MAKE_STREAMS) for call in runtime_calls(program))
+    return "order" if several and Check.RACE in map(Check, request.checks) else "copies"
 
 
 def limits(request: RunRequest) -> Limits:

@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from lanewise import ptx
-from lanewise.cudart.backend import FunctionInfo, LaunchOutcome, LaunchRequest, ModuleImage
+from lanewise.cudart.backend import Copied, FunctionInfo, LaunchOutcome, LaunchRequest, ModuleImage, StreamEvent
 from lanewise.cudart.codes import CudaError
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.hardware import device
@@ -87,7 +87,10 @@ class FakeBackend:
         self.limits[limit] = value
         return True
 
-    def copied(self, to: int, source: int, size: int) -> tuple[Finding, ...]:
+    def order(self, event: StreamEvent) -> None:
+        return None
+
+    def copied(self, copied: Copied) -> tuple[Finding, ...]:
         return ()
 
     def bad_call(self, call: str, to: int, source: int, size: int, kind: int, place: SourceLine | None) -> None:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from lanewise.checks import barrier, bounds, race, selection, uninitialised
+from lanewise.checks.concurrent import Concurrent, Operation, span_of
 from lanewise.checks.launched import CheckedLaunch
-from lanewise.checks.library import FOUND, UNDEFINED, library
+from lanewise.checks.library import FOUND, SPAN, UNDEFINED, library
 from lanewise.checks.selection import ALL, Check, events
-from lanewise.checks.tables import Tables, tables, watched
+from lanewise.checks.streams import Issued, Streams
+from lanewise.checks.tables import Tables, synchronises, tables, watched
 from lanewise.emulator.engine import Launched
 from lanewise.emulator.instrument import Events, LaunchStart
 from lanewise.emulator.launch import FaultReport
 from lanewise.emulator.memory import DeviceMemory
-from lanewise.records import CheckSummary, Finding, LaunchRecord, Severity, Space
+from lanewise.records import CheckSummary, Finding, LaunchRecord, Severity, SourceLine, Space
 
 LANES = 32
 _FRESH = frozenset(("malloc", "device-malloc"))  # kinds of allocations that nobody has written when they are made
@@ -39,6 +41,8 @@ class Checker:
         self._check = self._library.lw_check_new(memory.base, memory.size)
         self._given: set[int] = set()  # allocations whose bytes count as written from the start
         self._launched: CheckedLaunch | None = None
+        self._streams: dict[int, tuple[Streams, Concurrent]] = {}  # of each process that makes any
+        self._copy: Operation | None = None  # the last copy or set of the host
         self._spoilt = False  # the last launch has errors that leave values undefined
         self._start: LaunchStart | None = None
         self._tables: Tables | None = None
@@ -62,7 +66,7 @@ class Checker:
         self._start = start
         self._tables = tables(start.info, start.info.static_shared + start.dynamic_shared)
         defined = self._defined() if Check.UNINITIALISED in self.checks else None
-        self._watch = watched(start.info, start, self.memory, defined)
+        self._watch = watched(start.info, start, self.memory, defined, all_reads=bool(self._streams))
         warps = -(-start.block[0] * start.block[1] * start.block[2] // LANES)
         hooks = self._library.lw_check_begin(
             self._check,
@@ -104,9 +108,11 @@ class Checker:
         """Bytes copied within device memory."""
         self._library.lw_check_copy(self._check, to, source, size)
 
-    def leaves(self, address: int, size: int, *, unwritten: bool = True) -> tuple[Finding, ...]:
+    def leaves(
+        self, address: int, size: int, *, unwritten: bool = True, place: Callable[[], SourceLine | None] | None = None
+    ) -> tuple[Finding, ...]:
         """Findings for bytes that are copied to the host and are not defined: one for each line of the last launch that
-        stored such, else (`unwritten`) one for those that nobody has written."""
+        stored such, else (`unwritten`) one for those that nobody has written. `place`: of the copy, if it is known."""
         if Check.UNINITIALISED not in self.checks or self._spoilt:
             return ()
         count = ctypes.c_uint32()
@@ -116,10 +122,10 @@ class Checker:
         for writer in np.frombuffer(raw, UNDEFINED):
             low, high = max(address, int(writer["low"])), min(address + size, int(writer["high"]))
             if (first := self._first_undefined(low, high)) is not None:
-                result.append(uninitialised.leaving(self._launched, writer, first, self.memory))
+                result.append(uninitialised.leaving(self._launched, writer, first, self.memory, place))
         first = self._first_undefined(address, address + size)
         if not result and unwritten and first is not None:
-            result.append(uninitialised.leaving(None, None, first, self.memory))
+            result.append(uninitialised.leaving(None, None, first, self.memory, place))
         return tuple(result)
 
     def _first_undefined(self, low: int, high: int) -> int | None:
@@ -138,9 +144,63 @@ class Checker:
             for allocation in self.memory.allocations():  # what it has written is not known: all may be
                 self.initialised(allocation.base, allocation.size)
 
+    # ------------------------------------------------------------------ streams
+    def order(self, process: int, what: int, thread: int, stream: int, flags: int, number: int,
+              after: tuple[int, ...]) -> None:  # fmt: skip
+        """What orders the work of streams, as of `cudart.backend.StreamEvent`."""
+        if Check.RACE not in self.checks:
+            return
+        if process not in self._streams:
+            self._streams[process] = Streams(), Concurrent(self.memory)
+        streams, concurrent = self._streams[process]
+        streams.take(what, thread, stream, flags, number, after)
+        if streams.begin_anew():
+            concurrent.forget(None)
+            self._copy = None
+        else:
+            concurrent.forget(streams.host)
+
+    def _issued(self, process: int, thread: int) -> Issued | None:
+        return self._streams[process][0].issued(thread) if process in self._streams else None
+
+    def beside(self, process: int, thread: int) -> tuple[Finding, ...]:
+        """What the launch that ended last, issued by this thread, does wrong with work that may run beside it."""
+        issued = self._issued(process, thread)
+        if issued is None or self._launched is None or self._start is None:
+            return ()
+        threads = self._start.block[0] * self._start.block[1] * self._start.block[2]
+        count = ctypes.c_uint32()
+        found = self._library.lw_check_spans(self._check, threads, ctypes.addressof(count))
+        raw = ctypes.string_at(found, count.value * SPAN.itemsize) if count.value else b""
+        operation = Operation(issued, self._launched, None, synchronises(self._start.info))
+        return tuple(self._streams[process][1].add(operation, np.frombuffer(raw, SPAN)))
+
+    def copied_beside(self, process: int, thread: int, to: int, source: int, size: int,
+                      place: Callable[[], SourceLine | None]) -> tuple[Finding, ...]:  # fmt: skip
+        """The same of a copy or a set of the host; an address of 0 is not of the device."""
+        issued = self._issued(process, thread)
+        if issued is None:
+            return ()
+        if self._copy is None or self._copy.issued is not issued:
+            self._copy = Operation(issued, None, place)
+        parts = [(address, reads) for address, reads in ((to, False), (source, True)) if address]
+        spans = np.concatenate([span_of(address, size, reads=reads) for address, reads in parts] or [np.zeros(0, SPAN)])
+        return tuple(self._streams[process][1].add(self._copy, spans))
+
     def summary(self) -> CheckSummary:
         """What was checked so far."""
         unchecked = []
+        for _, concurrent in self._streams.values():
+            if concurrent.dropped:
+                unchecked.append(
+                    f"{concurrent.dropped:,} kernels and copies were not compared with all that may run beside them: "
+                    "the host waits for too little"
+                )
+            for before, now in concurrent.by_atomics:
+                unchecked.append(
+                    f"races of {before} and {now}, on streams that nothing orders: both use fences and meet at "
+                    "atomics, which may order them"
+                )
         if self.lost:
             unchecked.append(f"{self.lost:,} findings more are not listed: a launch keeps 512 different ones")
         return CheckSummary(

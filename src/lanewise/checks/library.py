@@ -26,6 +26,14 @@ FOUND = np.dtype(
      ("by_order", "<u4"), ("unused", "<u4"), ("addresses", "<u8", (32,))]
 )  # fmt: skip
 UNDEFINED = np.dtype([("low", "<u8"), ("high", "<u8"), *((name, "<u4") for name in ("site", "block", "warp", "lane"))])
+SPAN = np.dtype(
+    [
+        ("begin", "<u8"),
+        ("end", "<u8"),
+        *((name, "<u4") for name in ("line", "flags", "block", "thread")),
+        ("per", "<u8"),
+    ]
+)
 NOBODY = 0xFFFFFFFF
 MOST_LINES = 1 << 13  # source lines of a kernel that records can tell apart
 
@@ -44,6 +52,8 @@ def library() -> ctypes.CDLL:
     loaded.lw_check_undefined.restype = ctypes.c_uint64
     loaded.lw_check_writers.restype = ctypes.c_void_p
     loaded.lw_check_writers.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    loaded.lw_check_spans.restype = ctypes.c_void_p
+    loaded.lw_check_spans.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p]
     loaded.lw_check_spoiled.restype = ctypes.c_uint32
     for name, numbers in (("define", 2), ("forget", 2), ("copy", 3), ("undefined", 2), ("spoiled", 0)):
         getattr(loaded, f"lw_check_{name}").argtypes = [ctypes.c_void_p] + [ctypes.c_uint64] * numbers

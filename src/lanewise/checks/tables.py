@@ -98,13 +98,20 @@ def _scope(site: SiteInfo, modifiers: list[str]) -> int:
     return 0
 
 
+def synchronises(info: KernelInfo) -> bool:
+    """Whether a kernel has what could order it with others while both run: fences, accesses that acquire or release."""
+    words = {word for site in info.sites for word in site.opcode.split(".")}
+    return info.fences or bool(words & {"acquire", "release", "acq_rel", "sc"})
+
+
 def watched(
-    info: KernelInfo, start: LaunchStart, memory: DeviceMemory, defined: frozenset[int] | None
+    info: KernelInfo, start: LaunchStart, memory: DeviceMemory, defined: frozenset[int] | None, *, all_reads: bool
 ) -> npt.NDArray[np.uint8]:
     """One byte a site (`events.WATCH_*`): what the runtime wants to be told of its accesses.
 
     Memory that no instruction of the kernel writes cannot be raced for: its reads are left out where it is known which
-    allocation they mean. `defined`: allocations all bytes of which are defined; None: definedness is not followed.
+    allocation they mean, unless `all_reads` are wanted. `defined`: allocations all bytes of which are defined; None:
+    definedness is not followed.
     """
     watch = np.zeros(max(1, len(info.sites)), np.uint8)
     reaches = [site for site in info.sites if site.recount is None and site.space == Space.GLOBAL]
@@ -114,7 +121,7 @@ def watched(
             continue
         meant = _allocation(site, start, memory) if site.space == Space.GLOBAL else None
         read_only = meant is not None and None not in written and meant not in written
-        if site.space != Space.LOCAL and not (read_only and site.kind == AccessKind.LOAD):
+        if site.space != Space.LOCAL and (all_reads or not (read_only and site.kind == AccessKind.LOAD)):
             watch[site.index] |= WATCH_ACCESS
         if defined is not None and (meant is None or meant not in defined):
             watch[site.index] |= WATCH_DEFINED

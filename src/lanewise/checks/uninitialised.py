@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lanewise.checks.launched import CheckedLaunch, made_at
 from lanewise.emulator.memory import DeviceMemory
-from lanewise.records import Finding, Severity
+from lanewise.records import Finding, Severity, SourceLine
 
 FOUND_UNDEFINED = 8  # check.h
 _WHAT = ("a branch hangs on an uninitialised value", "an address is made of an uninitialised value")
@@ -40,9 +40,15 @@ def findings(launched: CheckedLaunch, found: npt.NDArray[np.void]) -> Iterator[F
         )
 
 
-def leaving(launched: CheckedLaunch | None, writer: Any, address: int, memory: DeviceMemory) -> Finding:
+def leaving(
+    launched: CheckedLaunch | None,
+    writer: Any,
+    address: int,
+    memory: DeviceMemory,
+    copied_at: Callable[[], SourceLine | None] | None,
+) -> Finding:
     """The finding for an undefined byte that is copied to the host. `writer`: the store that left it so, where a store
-    of the last launch did."""
+    of the last launch did; `copied_at`: the line of the copy."""
     allocation = memory.find(address)
     evidence = [f"address {address:#x}"]
     if allocation is not None:
@@ -53,9 +59,12 @@ def leaving(launched: CheckedLaunch | None, writer: Any, address: int, memory: D
         ]
         if (where := made_at(allocation)) is not None:
             evidence.append(where)
+    copy = copied_at() if copied_at is not None else None
+    if copy is not None:
+        evidence.append(f"it is copied to the host at {copy.outermost.file}:{copy.outermost.line}")
     if launched is None or writer is None:
         message = "memory that was never written is copied to the host"
-        place = allocation.made_at if allocation is not None else None  # the copy's own line is not known here
+        place = copy or (allocation.made_at if allocation is not None else None)
         return Finding(
             "uninitialised", Severity.ERROR, message, source=place, evidence=tuple(evidence), next_step=_NEXT
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -71,6 +71,33 @@ class LaunchOutcome:
     messages: bytes = b""
 
 
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """What orders the work of streams: `what` is one of ORDER_* of `client/lanewise.h`. `number`: of an event; `after`:
+    of a graph's node, the places of those that come before it."""
+
+    what: int
+    process: int
+    host_thread: int
+    stream: int
+    flags: int  # of the stream
+    number: int
+    after: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """Bytes that the host has copied or set: to the device, from it, or within it; an address of 0 is host memory or a
+    value. `place` says where the program asked for it, if that is known."""
+
+    to: int
+    source: int
+    size: int
+    process: int
+    host_thread: int
+    place: Callable[[], SourceLine | None]
+
+
 class Backend(Protocol):
     """The device. Calls come one at a time, from threads of the server.
 
@@ -107,9 +134,11 @@ class Backend(Protocol):
     def set_limit(self, limit: int, value: int) -> bool:
         """cudaDeviceSetLimit with a `cudaLimit` number. False where the device has no such limit."""
 
-    def copied(self, to: int, source: int, size: int) -> tuple[Finding, ...]:
-        """The host has copied bytes: to the device, from it, or within it; an address of 0 is host memory or a value.
-        Told only to runs with checks; returns what is wrong with them."""
+    def copied(self, copied: Copied) -> tuple[Finding, ...]:
+        """Told only to runs with checks; returns what is wrong with them."""
+
+    def order(self, event: StreamEvent) -> None:
+        """Told only to runs with checks of programs that make streams or graphs."""
 
     def bad_call(
         self, call: str, to: int, source: int, size: int, kind: int, place: SourceLine | None

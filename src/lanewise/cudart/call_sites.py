@@ -42,6 +42,11 @@ class CallSite:
         """The name of the variable that gets the pointer and the line of the call; None for what is not known."""
         return _lookup(self)
 
+    def line(self) -> SourceLine | None:
+        """The line that the call is written on, whether its function was inlined or not."""
+        _, found = _lookup(self)
+        return None if found is None else replace(found, inlined_at=None)
+
 
 class CallSites:
     """Call sites by the number of the allocation; the oldest of very many are forgotten."""

@@ -39,6 +39,7 @@ class Op(IntEnum):
     REFUSED = 16
     COPIED = 17
     BAD_CALL = 18
+    ORDER = 19
     ENCODE_TENSOR_MAP = 30
     MOVE_TENSOR_MAP = 31
     ALLOW_CLUSTERS = 32

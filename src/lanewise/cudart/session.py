@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, NoReturn
 
 from lanewise.cudart import launch_checks
-from lanewise.cudart.backend import Backend, FunctionInfo, LaunchRequest, ModuleImage
+from lanewise.cudart.backend import Backend, Copied, FunctionInfo, LaunchRequest, ModuleImage, StreamEvent
 from lanewise.cudart.call_sites import CallSite, CallSites
 from lanewise.cudart.codes import CudaError
 from lanewise.cudart.properties import DEFAULT_LIMITS, view_of
@@ -105,6 +105,7 @@ class Session:
             Op.REFUSED: self._refused,
             Op.COPIED: self._copied,
             Op.BAD_CALL: self._bad_call,
+            Op.ORDER: self._order,
             Op.ENCODE_TENSOR_MAP: self._encode_tensor_map,
             Op.MOVE_TENSOR_MAP: self._move_tensor_map,
             Op.ALLOW_CLUSTERS: self._allow_clusters,
@@ -353,10 +354,19 @@ class Session:
         return Reply()
 
     def _copied(self, fields: Fields, thread: int) -> Reply:
-        """destination, source (0: host memory), bytes -> nothing"""
-        for finding in self._backend.copied(fields.u64(), fields.u64(), fields.u64()):
+        """destination, source (0: host memory), bytes, file and address of the call -> nothing"""
+        to, source, size = fields.u64(), fields.u64(), fields.u64()
+        site = CallSite(fields.text(), fields.u64(), fields.u64())
+        for finding in self._backend.copied(Copied(to, source, size, self._process, thread, site.line)):
             if finding not in self._shared.findings:
                 self._shared.findings.append(finding)
+        return Reply()
+
+    def _order(self, fields: Fields, thread: int) -> Reply:
+        """what, stream, its flags, number, how many nodes come before, their places -> nothing"""
+        what, stream, flags, number, count = (fields.u64() for _ in range(5))
+        after = tuple(fields.u64() for _ in range(count))
+        self._backend.order(StreamEvent(what, self._process, thread, stream, flags, number, after))
         return Reply()
 
     def _bad_call(self, fields: Fields, thread: int) -> Reply:

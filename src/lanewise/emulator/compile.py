@@ -47,6 +47,7 @@ class KernelInfo:
     tells: bool = False  # the code tells its accesses (`trace`)
     unseen_writes: bool = False  # instructions write memory that instruments are not told of
     trip_rows: tuple[tuple[TripPlan, int], ...] = ()  # an unrolled loop, and the number of its first stage in `blocks`
+    fences: bool = False  # some instruction is a fence
 
     @property
     def counters(self) -> int:
@@ -161,6 +162,7 @@ def kernel_info(unit: Unit) -> KernelInfo:
         unit.plan.trace,
         unit.unseen_writes,
         tuple(unit.trip_rows.items()),
+        unit.fences,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -97,6 +97,7 @@ class Unit:
         events: Events = SILENT,
     ) -> None:
         self.unseen_writes = any(map(_writes_unseen, reachable(program, kernel)))
+        self.fences = any(i.opcode in ("fence", "membar") for f in reachable(program, kernel) for i in _instructions(f))
         # Where instructions write memory without a word, nothing can be said of what is defined.
         self.events = replace(events, defined=events.defined and not self.unseen_writes)
         self.program = program
@@ -403,12 +404,15 @@ _UNSEEN = frozenset(
 
 def _writes_unseen(function: Function) -> bool:
     """Whether some instruction writes memory and tells no instrument which bytes are then defined."""
-    for s in function.body:
-        if isinstance(s, Instruction):
-            spec = lookup(s)
-            if s.opcode == "mapa" or s.has("shared::cluster") or (spec is not None and spec.lowering in _UNSEEN):
-                return True
+    for s in _instructions(function):
+        spec = lookup(s)
+        if s.opcode == "mapa" or s.has("shared::cluster") or (spec is not None and spec.lowering in _UNSEEN):
+            return True
     return False
+
+
+def _instructions(function: Function) -> Iterator[Instruction]:
+    return (statement for statement in function.body if isinstance(statement, Instruction))
 
 
 def callees(program: Program, function: Function) -> list[Function]:

@@ -64,6 +64,15 @@ typedef struct { /* stores of values that are not defined, by one instruction */
 
 typedef int32_t Distances[LANES];
 
+/* Bytes of global memory that a launch has touched in one way (`flags`: READ, STRONG, OF_BLOCK of race.c's records), from
+ * one line: `per` of them by thread `thread` of block `block`, as many by each thread after it; `per` 0: by threads that
+ * are not known. numpy.dtype in library.py */
+typedef struct {
+    uint64_t begin, end;
+    uint32_t line, flags, block, thread;
+    uint64_t per;
+} Span;
+
 typedef struct Check {
     void *hooks[HOOKS_SIZE / 8]; /* first: this is the table that kernels call */
     const Site *sites;
@@ -97,6 +106,8 @@ typedef struct Check {
     uint32_t undefined_count, undefined_room;
     uint32_t initialised; /* whether that is looked for */
     uint32_t spoiled;     /* a byte was written that is not defined */
+    Span *spans;          /* of the last launch, where they were asked for */
+    uint32_t span_count, span_room;
 } Check;
 
 typedef struct {
@@ -261,6 +272,7 @@ void lw_global(Access *a);
 void lw_forget_pages(Check *c);
 void lw_page_room(Check *c);
 void lw_forget_records(Check *c);
+void lw_find_spans(Check *c, uint32_t threads);
 /* init.c */
 void lw_define(Check *c, uint64_t address, uint64_t size, bool defined);
 uint64_t lw_first_undefined(Check *c, uint64_t address, uint64_t size);

@@ -193,6 +193,66 @@ void lw_global(Access *a) {
     if (page) leave(page);
 }
 
+/* --- what a launch has touched, for comparison with other launches */
+enum { MOST_SPANS = 1 << 17 }; /* with threads; beyond that, neighbouring bytes are one span whoever touched them */
+
+static void add_span(Check *c, const Span *span) {
+    if (c->span_count == c->span_room) {
+        c->span_room = c->span_room ? 2 * c->span_room : 256;
+        c->spans = realloc(c->spans, c->span_room * sizeof *c->spans);
+    }
+    c->spans[c->span_count++] = *span;
+}
+
+/* Makes the open span longer, or begins another. `id`: of the thread, over all blocks. */
+static void widen_span(Check *c, Span *open, uint64_t *first, const Span *more, uint64_t id) {
+    bool follows = open->end == more->begin && open->line == more->line && open->flags == more->flags;
+    if (follows && open->per && c->span_count < MOST_SPANS) {
+        uint64_t before = more->begin - open->begin;
+        if (open->per > before && id == *first + 1) open->per = before; /* the second thread says how many each has */
+        follows = id == *first + before / open->per;
+    } else if (follows) {
+        open->per = 0;
+    }
+    if (follows) {
+        open->end = more->end;
+        return;
+    }
+    if (open->end) add_span(c, open);
+    *open = *more;
+    *first = id;
+}
+
+static void span_of(Check *c, Span *open, uint64_t *first, uint64_t word, uint64_t r, uint32_t threads) {
+    uint32_t bytes = BYTES_OF(r), thread = WARP_OF(r) * LANES + LANE_OF(r), block = c->segments[ROW_OF(r)].block;
+    uint32_t low = (uint32_t)__builtin_ctz(bytes), high = 32 - (uint32_t)__builtin_clz(bytes);
+    bool unknown = r & OF_LANES, block_scope = !(r & READ) && r & OF_BLOCK;
+    Span more = {word + low, word + high, LINE_OF(r), (uint32_t)r & (READ | STRONG), block, thread, unknown ? 0 : ~0ull};
+    if (block_scope) more.flags |= OF_BLOCK;
+    widen_span(c, open, first, &more, (uint64_t)block * threads + thread);
+}
+
+/* `threads` of a block. The launch is over. */
+void lw_find_spans(Check *c, uint32_t threads) {
+    uint64_t first = UP(c->first_segment, 0, 0), firsts[2] = {0};
+    c->span_count = 0;
+    for (Chunk *chunk = c->chunks; chunk; chunk = chunk->after)
+        for (uint32_t i = 0; i < chunk->used; i++) {
+            const Page *p = &chunk->pages[i];
+            uint64_t base = c->arena + p->number * PAGE_BYTES;
+            Span open[2] = {{0}, {0}}; /* writes, reads */
+            for (uint32_t w = 0; w < PAGE_WORDS; w++) {
+                uint64_t last = p->last[w], reader = p->reader[w];
+                bool known = last >= first && BYTES_OF(last), other = reader >= first && BYTES_OF(reader);
+                if (known) span_of(c, &open[last & READ], &firsts[last & READ], base + 4 * w, last, threads);
+                if (other && !(known && last & reader & READ))
+                    span_of(c, &open[reader & READ], &firsts[reader & READ], base + 4 * w, reader, threads);
+            }
+            for (int k = 0; k < 2; k++)
+                if (open[k].end) add_span(c, &open[k]);
+        }
+}
+
 /* Segments begin anew: what the records of all launches so far say is forgotten. */
 void lw_forget_records(Check *c) {
     for (Chunk *chunk = c->chunks; chunk; chunk = chunk->after)

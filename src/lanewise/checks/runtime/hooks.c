@@ -150,6 +150,13 @@ API void *lw_check_begin(Check *c, const Site *sites, uint32_t site_count, const
     return c->hooks;
 }
 
+/* What the launch that is over has touched in global memory, in no order; `threads` of a block. */
+API const Span *lw_check_spans(Check *c, uint32_t threads, uint32_t *count) {
+    lw_find_spans(c, threads);
+    *count = c->span_count;
+    return c->spans;
+}
+
 /* The launch is over. Returns what was found, valid until the next one begins. */
 API const Found *lw_check_end(Check *c, uint32_t *count, uint32_t *lost) {
     for (uint32_t i = 0; i < c->state_count; i++) {
@@ -181,5 +188,6 @@ API void lw_check_free(Check *c) {
     free(c->states);
     free(c->segments);
     free(c->found);
+    free(c->spans);
     free(c);
 }

@@ -68,6 +68,7 @@ void lw_drain_callbacks(void) {
 }
 
 cudaError_t lw_do_host(const Work *work, cudaStream_t stream) {
+    lw_tell_order(ORDER_SYNC_STREAM, stream, 0); /* it may tell the program's threads, in ways that are not seen here */
     return queue((Item){.function = work->host.function, .callback = work->host.callback, .stream = stream,
                         .data = work->host.data});
 }

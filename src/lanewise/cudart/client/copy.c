@@ -144,6 +144,12 @@ void lw_copy_params(const Work *work, struct cudaMemcpy3DParms *p) {
     p->extent.width /= to->array ? to->array->element : from->array ? from->array->element : 1;
 }
 
+/* The call returns when the bytes have come: those to the host or from it. */
+static void tell_done(enum cudaMemcpyKind kind, const void *to, const void *from) {
+    if (kind != cudaMemcpyDeviceToDevice && !(kind == cudaMemcpyDefault && lw_in_arena(to) && lw_in_arena(from)))
+        lw_tell_order(ORDER_SYNC_STREAM, NULL, 0);
+}
+
 static cudaError_t issue(Work work, cudaStream_t stream) { return lw_return(lw_issue(&work, stream)); }
 
 API cudaError_t cudaMemcpy(void *to, const void *from, size_t count, enum cudaMemcpyKind kind) {
@@ -151,7 +157,9 @@ API cudaError_t cudaMemcpy(void *to, const void *from, size_t count, enum cudaMe
     lw_drain_callbacks();
     lw_flush_output();
     Work work = lw_line_work(to, from, count, kind);
-    return lw_return(lw_tell_bad(lw_do_copy(&work), "cudaMemcpy", to, from, count, kind, CALLER));
+    cudaError_t error = lw_do(&work, NULL);
+    tell_done(kind, to, from);
+    return lw_return(lw_tell_bad(error, "cudaMemcpy", to, from, count, kind, CALLER));
 }
 SECOND_NAME(cudaMemcpy, _ptds)
 
@@ -159,7 +167,9 @@ API cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t count, enum c
                                 cudaStream_t stream) {
     ENTER_STREAM(stream);
     Work work = lw_line_work(to, from, count, kind);
-    return lw_return(lw_tell_bad(lw_issue(&work, stream), "cudaMemcpyAsync", to, from, count, kind, CALLER));
+    cudaError_t error = lw_issue(&work, stream);
+    if (!lw_in_arena(to) && !lw_capturing(stream)) lw_tell_order(ORDER_SYNC_STREAM, stream, 0); /* pageable memory */
+    return lw_return(lw_tell_bad(error, "cudaMemcpyAsync", to, from, count, kind, CALLER));
 }
 SECOND_NAME(cudaMemcpyAsync, _ptsz)
 
@@ -189,7 +199,9 @@ SECOND_NAME(cudaMemcpy2DAsync, _ptsz)
 
 API cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                              size_t height, enum cudaMemcpyKind kind) {
+    lw_come_from(CALLER);
     cudaError_t error = cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, NULL);
+    tell_done(kind, to, from);
     lw_flush_output();
     return error;
 }
@@ -204,7 +216,9 @@ API cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_
 SECOND_NAME(cudaMemcpy3DAsync, _ptsz)
 
 API cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) {
+    lw_come_from(CALLER);
     cudaError_t error = cudaMemcpy3DAsync(p, NULL);
+    if (p) tell_done(p->kind, p->dstPtr.ptr, p->srcPtr.ptr);
     lw_flush_output();
     return error;
 }
@@ -269,7 +283,10 @@ SECOND_NAME(cudaMemcpyToSymbolAsync, _ptsz)
 
 API cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t count, size_t offset,
                                    enum cudaMemcpyKind kind) {
-    return cudaMemcpyToSymbolAsync(symbol, from, count, offset, kind, NULL);
+    lw_come_from(CALLER);
+    cudaError_t error = cudaMemcpyToSymbolAsync(symbol, from, count, offset, kind, NULL);
+    tell_done(kind, symbol, from);
+    return error;
 }
 SECOND_NAME(cudaMemcpyToSymbol, _ptds)
 
@@ -286,7 +303,9 @@ SECOND_NAME(cudaMemcpyFromSymbolAsync, _ptsz)
 
 API cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t count, size_t offset,
                                      enum cudaMemcpyKind kind) {
+    lw_come_from(CALLER);
     cudaError_t error = cudaMemcpyFromSymbolAsync(to, symbol, count, offset, kind, NULL);
+    tell_done(kind, to, symbol);
     lw_flush_output();
     return error;
 }

@@ -134,6 +134,7 @@ API cudaError_t cudaGetDeviceFlags(unsigned *flags) {
 API cudaError_t cudaDeviceSynchronize(void) {
     ENTER();
     lw_drain_callbacks();
+    lw_tell_order(ORDER_SYNC_DEVICE, NULL, 0);
     lw_flush_output();
     return lw_enter();
 }
@@ -141,6 +142,7 @@ API cudaError_t cudaDeviceSynchronize(void) {
 API cudaError_t cudaDeviceReset(void) {
     THERE();
     lw_drain_callbacks();
+    lw_tell_order(ORDER_SYNC_DEVICE, NULL, 0);
     lw_flush_output();
     lw_clear_fault();
     lw_forget_registered();

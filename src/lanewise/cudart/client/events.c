@@ -27,6 +27,7 @@ void lw_record(cudaEvent_t event, cudaStream_t stream) {
     handle->time = lw_time_of_event(stream);
     handle->recorded = true;
     handle->capture = NULL;
+    lw_tell_order(ORDER_RECORD, stream, handle->number);
 }
 
 API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
@@ -53,6 +54,7 @@ API cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     ENTER();
     REQUIRE(lw_handle(event, HANDLE_EVENT), cudaErrorInvalidResourceHandle);
     lw_drain_callbacks();
+    lw_tell_order(ORDER_SYNC_EVENT, NULL, lw_handle(event, HANDLE_EVENT)->number);
     lw_flush_output();
     return cudaSuccess;
 }
@@ -60,6 +62,7 @@ API cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 API cudaError_t cudaEventQuery(cudaEvent_t event) {
     ENTER();
     REQUIRE(lw_handle(event, HANDLE_EVENT), cudaErrorInvalidResourceHandle);
+    lw_tell_order(ORDER_SYNC_EVENT, NULL, lw_handle(event, HANDLE_EVENT)->number);
     lw_flush_output();
     return cudaSuccess;
 }

@@ -58,6 +58,7 @@ static bool good_dependencies(const Graph *graph, const cudaGraphNode_t *after, 
 static cudaError_t add(Graph *graph, const Work *work, const cudaGraphNode_t *after, size_t count,
                        cudaGraphNode_t *made) {
     Work taken = *work;
+    taken.caller = lw_came_from();
     if (!good_dependencies(graph, after, count)) {
         lw_release_work(&taken);
         return cudaErrorInvalidValue;
@@ -153,12 +154,25 @@ Graph *lw_ordered_copy(const Graph *graph, Handle **cycle) {
 
 Graph *lw_clone_graph(const Graph *graph) { return lw_ordered_copy(graph, NULL); }
 
+/* Which nodes come before one, by their places in the graph. */
+static void tell_node(const Graph *graph, const Node *node, cudaStream_t stream) {
+    size_t *after = lw_follows_order() ? malloc((node->after_count + 1) * sizeof *after) : NULL;
+    if (!after) return;
+    for (size_t i = 0; i < node->after_count; i++)
+        for (after[i] = 0; graph->nodes[after[i]].handle != node->after[i];) after[i]++;
+    lw_tell_node(stream, after, node->after_count);
+    free(after);
+}
+
 cudaError_t lw_do_graph(const Graph *graph, cudaStream_t stream) {
     cudaError_t error = cudaSuccess;
+    lw_tell_order(ORDER_GRAPH, stream, 0);
     for (size_t i = 0; i < graph->count && error == cudaSuccess; i++) {
         lw_drain_callbacks();
+        tell_node(graph, &graph->nodes[i], stream);
         if (!graph->nodes[i].disabled) error = lw_do(&graph->nodes[i].work, stream);
     }
+    lw_tell_order(ORDER_GRAPH_END, stream, 0);
     return error;
 }
 

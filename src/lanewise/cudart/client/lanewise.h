@@ -58,9 +58,9 @@ uint64_t lw_host_thread(void);               /* 0, 1, 2, ... in the order of the
 /* A request that breaks a rule: the report says which, and at which line of the program. Returns `error`. */
 cudaError_t lw_refuse(cudaError_t error, const void *caller, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-#define ENTER() do { cudaError_t fault_ = lw_enter(); if (fault_ != cudaSuccess) return fault_; } while (0)
+#define ENTER() do { lw_come_from(CALLER); cudaError_t fault_ = lw_enter(); if (fault_ != cudaSuccess) return fault_; } while (0)
 #define ENTER_STREAM(stream) \
-    do { cudaError_t fault_ = lw_enter_stream(stream); if (fault_ != cudaSuccess) return fault_; } while (0)
+    do { lw_come_from(CALLER); cudaError_t fault_ = lw_enter_stream(stream); if (fault_ != cudaSuccess) return fault_; } while (0)
 #define REQUIRE(condition, error) do { if (!(condition)) return lw_return(error); } while (0)
 
 /* --- the arena and the allocations in it (arena.c, allocations.c) */
@@ -77,8 +77,16 @@ bool lw_map_arena(int fd, uint64_t base, uint64_t size);
 bool lw_in_arena(const void *pointer);
 void *lw_alias(uint64_t address);                 /* where the host may touch the byte at a device address */
 void lw_populate(void *where, size_t size);
-/* follow.c */
+/* follow.c: what a run with checks is told besides. What orders the work of streams is told only where the program makes
+ * streams or graphs; `number`: of an event, of a node within its graph. */
+enum { ORDER_WORK, ORDER_RECORD, ORDER_WAIT, ORDER_SYNC_STREAM, ORDER_SYNC_EVENT, ORDER_SYNC_DEVICE, ORDER_GRAPH,
+       ORDER_NODE, ORDER_GRAPH_END };
+void lw_tell_order(int what, cudaStream_t stream, uint64_t number);
+void lw_tell_node(cudaStream_t stream, const size_t *after, size_t count);
+bool lw_follows_order(void);
 void lw_tell_copy(const void *to, const void *from, size_t size);
+void lw_come_from(const void *caller); /* first line of a call: where in the program it was made */
+const void *lw_came_from(void);
 cudaError_t lw_tell_bad(cudaError_t error, const char *call, const void *to, const void *from, size_t size, int kind,
                         const void *caller);
 uint64_t lw_arena_base(void);
@@ -186,6 +194,7 @@ typedef struct Graph Graph;
 
 typedef struct {
     enum cudaGraphNodeType type;
+    const void *caller; /* of a graph's node: where in the program it was made */
     union {
         struct {
             const void *function;

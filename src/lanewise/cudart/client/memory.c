@@ -91,6 +91,7 @@ API cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned flags) {
 API cudaError_t cudaFree(void *pointer) {
     ENTER();
     lw_drain_callbacks();
+    if (pointer) lw_tell_order(ORDER_SYNC_DEVICE, NULL, 0); /* as cards do */
     lw_flush_output();
     return lw_return(lw_tell_bad(lw_free(pointer, FROM_DEVICE), "cudaFree", pointer, NULL, 0, 0, CALLER));
 }

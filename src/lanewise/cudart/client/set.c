@@ -43,6 +43,7 @@ API cudaError_t cudaMemsetAsync(void *pointer, int value, size_t count, cudaStre
 SECOND_NAME(cudaMemsetAsync, _ptsz)
 
 API cudaError_t cudaMemset(void *pointer, int value, size_t count) {
+    lw_come_from(CALLER);
     return cudaMemsetAsync(pointer, value, count, NULL);
 }
 SECOND_NAME(cudaMemset, _ptds)
@@ -55,6 +56,7 @@ API cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t
 SECOND_NAME(cudaMemset2DAsync, _ptsz)
 
 API cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t width, size_t height) {
+    lw_come_from(CALLER);
     return cudaMemset2DAsync(pointer, pitch, value, width, height, NULL);
 }
 SECOND_NAME(cudaMemset2D, _ptds)
@@ -66,6 +68,7 @@ API cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr p, int value, struct cud
 SECOND_NAME(cudaMemset3DAsync, _ptsz)
 
 API cudaError_t cudaMemset3D(struct cudaPitchedPtr p, int value, struct cudaExtent extent) {
+    lw_come_from(CALLER);
     return cudaMemset3DAsync(p, value, extent, NULL);
 }
 SECOND_NAME(cudaMemset3D, _ptds)

@@ -50,6 +50,7 @@ API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 API cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     ENTER_STREAM(stream);
     REQUIRE(!lw_capturing(stream), cudaErrorStreamCaptureUnsupported);
+    lw_tell_order(ORDER_SYNC_STREAM, stream, 0);
     lw_flush_output();
     return cudaSuccess;
 }
@@ -69,7 +70,9 @@ API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsi
     }
     if (!waited->capture) {
         REQUIRE(!waiting || !waiting->capture, cudaErrorStreamCaptureIsolation); /* what is outside cannot be waited for */
-        if (waited->recorded) lw_wait_until(stream, waited->time);
+        if (!waited->recorded) return cudaSuccess;
+        lw_wait_until(stream, waited->time);
+        lw_tell_order(ORDER_WAIT, stream, waited->number);
         return cudaSuccess;
     }
     REQUIRE(waiting, cudaErrorStreamCaptureImplicit);

@@ -11,13 +11,24 @@ static cudaError_t do_in(const Work *work, cudaStream_t stream) {
         case cudaGraphNodeTypeHost: return lw_do_host(work, stream);
         case cudaGraphNodeTypeGraph: return lw_do_graph(work->graph, stream);
         case cudaGraphNodeTypeEventRecord: lw_record(work->event, stream); return cudaSuccess;
-        default: return cudaSuccess; /* empty nodes, waits, and memory that lives as long as its graph */
+        case cudaGraphNodeTypeWaitEvent: {
+            Handle *event = lw_handle(work->event, HANDLE_EVENT);
+            if (event && event->recorded) lw_tell_order(ORDER_WAIT, stream, event->number);
+            return cudaSuccess;
+        }
+        default: return cudaSuccess; /* empty nodes, and memory that lives as long as its graph */
     }
 }
 
 cudaError_t lw_do(const Work *work, cudaStream_t stream) {
     cudaStream_t before = lw_work_in(stream);
+    const void *caller = lw_came_from();
+    if (work->caller) lw_come_from(work->caller);
+    if (work->type == cudaGraphNodeTypeKernel || work->type == cudaGraphNodeTypeMemcpy ||
+        work->type == cudaGraphNodeTypeMemset)
+        lw_tell_order(ORDER_WORK, stream, 0);
     cudaError_t error = do_in(work, stream);
+    lw_come_from(caller);
     lw_work_in(before);
     return error;
 }
