@@ -190,12 +190,16 @@ should see what is wrong with it, and under `lanewise check`. Made by `benchmark
 What is expected is what the program's own comments say; a note does not count as a bug. "right" is whether the tool
 reports a program with a bug, and nothing of a clean one. Programs that wait for ever had 20 seconds. Lanewise agrees
 with all of these comments, which its tests ask for, so the table says more of the tool than of Lanewise. racecheck
-looks at shared memory only, initcheck at global memory only. The other three tools, on all kernels of a file in one
-process, those out of bounds and with wrong barriers left out, {others}. There is no program here of which a tool is
-right and Lanewise is not. racecheck is wrong of `two_named_barriers` and `warps_take_turns_by_flag`: it does not follow
-`bar.arrive` after a read (PTX ISA, barrier: a producer and a consumer are its example), nor flags. Where a reader may side with the tool: `early_return`
-(cards since Volta let the other threads go on, and synccheck is silent; Lanewise warns), and `unset_value_is_not_used`
-(initcheck reports each read of memory that was never written, Lanewise only those that decide something).
+looks at shared memory only, initcheck at global memory only.
+
+The other three tools, on all kernels of a file in one process (those out of bounds and with wrong barriers left out),
+{others}.
+
+There is no program here of which a tool is right and Lanewise is not. Where a reader may side with the tool:
+`early_return` (cards since Volta let the other threads go on, and synccheck is silent; Lanewise warns), and
+`unset_value_is_not_used` (initcheck reports each read of memory that was never written, Lanewise only those that decide
+something). racecheck is wrong of `two_named_barriers` and `warps_take_turns_by_flag`: it does not follow a `bar.arrive`
+after a read (a producer and a consumer are the example of the PTX ISA), nor flags.
 
 | program | expected | Lanewise | tool | it says | right |
 | --- | --- | --- | --- | --- | --- |
