@@ -64,7 +64,7 @@ def test_options_of_the_assembler_shape_the_machine_code() -> None:
 
 def test_without_nvdisasm_the_error_names_the_wheel(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     cubin = ptxas.assemble(texts[0], arch="sm_90").cubin
-    monkeypatch.setattr(wheels, "roots", lambda: ())
+    monkeypatch.setattr(wheels, "find", lambda name: None)
     with pytest.raises(EnvironmentProblem, match="nvidia-cuda-nvdisasm"):
         listing.listing(cubin + b"\0")
 

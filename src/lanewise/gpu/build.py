@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import sysconfig
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from lanewise.errors import CompileError, EnvironmentProblem
 from lanewise.gpu import bindings
 from lanewise.ladder import Plan
+from lanewise.toolchain import wheels
 
 Key = tuple[str, ...]
 
@@ -25,7 +23,7 @@ def build(plan: Plan, target: str) -> bytes:
     """The cubin of a plan for `target`, such as sm_90a. Raises CompileError with the compiler's log."""
     nvrtc = bindings.nvrtc()
     options = [f"--gpu-architecture={target}", "--std=c++17", "-lineinfo", "-default-device"]
-    options += [f"-I{folder}" for folder in _include_folders()]
+    options += [f"-I{folder}" for folder in wheels.include_directories()]
     options += [f"-D{name}={value}" for name, value in plan.defines.items()]
     program = _done(nvrtc.nvrtcCreateProgram(plan.rung.source().encode(), plan.rung.file.encode(), 0, None, None))
     try:
@@ -57,15 +55,6 @@ def build_all(plans: Iterable[Plan], target: str, workers: int, *, skip_failing:
     with ThreadPoolExecutor(workers) as pool:
         cubins = pool.map(one, distinct.values())
         return {name: cubin for name, cubin in zip(distinct, cubins, strict=True) if cubin is not None}
-
-
-def _include_folders() -> list[str]:
-    """Where CUDA's headers are: the wheels, else the toolkit of the nvcc on the path."""
-    found = [Path(sysconfig.get_paths()["purelib"]) / "nvidia" / "cu13" / "include"]
-    nvcc = shutil.which("nvcc")
-    if nvcc:
-        found.append(Path(nvcc).resolve().parent.parent / "include")
-    return [str(folder) for folder in found if (folder / "cuda_bf16.h").is_file()][:1]
 
 
 def _done(result: tuple[Any, ...]) -> Any:

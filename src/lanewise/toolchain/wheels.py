@@ -1,7 +1,7 @@
 """Where the parts of NVIDIA's compiler lie that their wheels install, and what to say where one is missing.
 
-The wheels unpack into `nvidia/cu13/` of a site-packages directory: `bin/`, `include/`, `lib/`, `nvvm/`. A CUDA toolkit
-that happens to be installed on the machine is never looked at.
+The wheels unpack into `nvidia/cu13/` of a site-packages directory: `bin/`, `include/`, `lib/`, `nvvm/`. A part whose
+wheel is missing is taken from a CUDA toolkit of this machine (`toolkit.py`), where there is one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanewise.errors import EnvironmentProblem
+from lanewise.toolchain import toolkit
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,11 @@ def roots() -> tuple[Path, ...]:
 
 def find(name: str) -> Path | None:
     """The path of a component (a key of `COMPONENTS`), or None where it is not installed."""
-    component = COMPONENTS[name]
-    return next((path for root in roots() if (path := root / component.path).exists()), None)
+    return _in_wheels(name) or toolkit.find(COMPONENTS[name].path)
+
+
+def _in_wheels(name: str) -> Path | None:
+    return next((path for root in roots() if (path := root / COMPONENTS[name].path).exists()), None)
 
 
 def locate(name: str) -> Path:
@@ -119,11 +123,11 @@ def _requirement(wheel: str) -> str:
 
 
 def version(wheel: str) -> str | None:
-    """The installed version of a wheel, or None."""
+    """The installed version of a wheel, of the toolkit that stands in for it, or None."""
     try:
         return importlib.metadata.version(wheel)
     except importlib.metadata.PackageNotFoundError:
-        return None
+        return toolkit.identity() or None
 
 
 def include_directories() -> tuple[Path, ...]:
@@ -134,7 +138,13 @@ def include_directories() -> tuple[Path, ...]:
 
 
 def _include_directories() -> Iterator[Path]:
-    for root in roots():
+    places = [*roots()]
+    stand_in = toolkit.root()
+    if stand_in is not None and any(
+        _in_wheels(name) is None for name in ("runtime headers", "crt headers", "cccl headers")
+    ):
+        places.append(stand_in)
+    for root in places:
         for path in (root / "include", root / "include" / "cccl"):
             if path.is_dir():
                 yield path
