@@ -15,6 +15,7 @@ from lanewise.emulator import flow
 from lanewise.emulator.flow import FlowGraph, Waiting
 from lanewise.emulator.kinds import UNIFORM, VARYING, Kind, LaneShape, Tag, constant, join, operand_kind, transfer
 from lanewise.ptx.instructions import InstructionSpec, lookup
+from lanewise.ptx.instructions.remember import remembered
 from lanewise.ptx.syntax import Address, Function, Instruction, Operand, Register, Symbol
 
 CARRY = "%%carry"  # the condition code, as a predicate register
@@ -38,7 +39,8 @@ def spec_of(instruction: Instruction) -> InstructionSpec:
     return spec
 
 
-def written_and_read(instruction: Instruction) -> tuple[set[str], set[str]]:
+@remembered
+def written_and_read(instruction: Instruction) -> tuple[Set[str], Set[str]]:
     """Registers that an instruction writes and reads (its guard included)."""
     spec = spec_of(instruction)
     written = {name for operand in instruction.operands[: spec.destinations] for name in flow.registers_in(operand)}
@@ -98,10 +100,8 @@ def _analyse(function: Function, shape: LaneShape, calls: Calls, meetings: Set[i
     result.yields = _spin_heads(graph, calls, reads_of_others)
     result.spins = result.yields | _spin_heads(graph, calls, waits_for_phase)
     result.parkable = {b.index for b in graph.blocks if b.is_sync} | result.spins
-    written, read = (
-        {name for block in graph.blocks for ins in block.instructions for name in written_and_read(ins)[part]}
-        for part in (0, 1)
-    )
+    used = [written_and_read(ins) for block in graph.blocks for ins in block.instructions]
+    written, read = (set[str]().union(*(names[part] for names in used)) for part in (0, 1))
     for name in read - written:
         result.kinds[name] = UNIFORM  # never written: zero in all lanes
     while True:

@@ -27,7 +27,7 @@ from lanewise.ptx.syntax import (
     VectorOperand,
 )
 
-Uses = Callable[[Instruction], tuple[set[str], set[str]]]  # (registers written, registers read)
+Uses = Callable[[Instruction], tuple[Set[str], Set[str]]]  # (registers written, registers read)
 
 
 @dataclass(slots=True)
@@ -275,7 +275,7 @@ def _liveness(blocks: Sequence[BasicBlock], uses: Uses) -> list[frozenset[str]]:
     numbers: dict[str, int] = {}
     names: list[str] = []
 
-    def bits(registers: set[str]) -> int:
+    def bits(registers: Set[str]) -> int:
         mask = 0
         for name in registers:
             if name not in numbers:

@@ -6,7 +6,7 @@ shared memory, is aligned, and has its lanes where they seem to be; all 32 then 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from lanewise.emulator.flow import BasicBlock
@@ -41,7 +41,7 @@ class SharedGroup:
 
 
 def find(
-    block: BasicBlock, kind_of: Callable[[str], Kind | None], written: Callable[[Instruction], set[str]]
+    block: BasicBlock, kind_of: Callable[[str], Kind | None], written: Callable[[Instruction], Set[str]]
 ) -> dict[int, SharedGroup]:
     """The group of each instruction of a block (by `id`) that can be treated so."""
     versions: dict[str, int] = {}

@@ -362,6 +362,8 @@ def mentioned_symbols(function: Function) -> set[str]:
     names: set[str] = set()
 
     def visit(operand: object) -> None:
+        if isinstance(operand, Register):
+            return
         if isinstance(operand, Symbol):
             names.add(operand.name)
         for attribute in ("base", "elements", "first", "second", "operand"):

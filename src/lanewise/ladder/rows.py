@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lanewise.errors import UnsupportedCode, UsageError
+from lanewise.errors import LanewiseError, UnsupportedCode, UsageError
 from lanewise.hardware.device import DeviceSpec
+from lanewise.hardware.device import load as load_device
 from lanewise.ladder import reference
-from lanewise.ladder.catalog import Claim, Rung, Subject
+from lanewise.ladder.catalog import Claim, Rung, Subject, load
 from lanewise.ladder.emulate import Outcome, run
 from lanewise.ladder.plan import Plan, resolve
+from lanewise.ladder.share import shared
 from lanewise.records import LaunchRecord
 
 Sizes = tuple[tuple[str, int], ...]
@@ -65,18 +67,61 @@ class Row:
         return all(change.holds for change in self.checked) if self.checked else None
 
 
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A rung of a subject to be run at a problem on a device."""
+
+    subject: str
+    rung: str
+    device: str
+    sizes: Sizes
+
+
+Ran = tuple[Plan, Outcome, reference.Inputs]
+
+
+def ran(ask: Ask) -> Ran | None:
+    """What a run gave; None where it was refused."""
+    emulated = Emulated(load(ask.subject), load_device(ask.device))
+    try:
+        return emulated.outcome(emulated.subject.rung(ask.rung), dict(ask.sizes))
+    except LanewiseError:  # the row runs into it again, and says it
+        return None
+
+
 class Emulated:
     """Runs rungs of one subject on one device, each once a problem."""
 
     def __init__(self, subject: Subject, device: DeviceSpec) -> None:
         self.subject = subject
         self.device = device
-        self._known: dict[tuple[str, Sizes], tuple[Plan, Outcome, reference.Inputs]] = {}
+        self._known: dict[tuple[str, Sizes], Ran] = {}
 
-    def rows(self, problem: Mapping[str, int], rungs: Sequence[Rung] = ()) -> Iterator[Row]:
-        """A row for each rung (all where none are named), as they are run. UsageError for a size there is not."""
-        for rung in rungs or self.subject.rungs:
-            yield self.row(rung, problem)
+    def rows(
+        self,
+        problem: Mapping[str, int],
+        rungs: Sequence[Rung] = (),
+        *,
+        told: Callable[[Ask], None] | None = None,
+        processes: int | None = None,
+    ) -> list[Row]:
+        """A row for each rung (all where none are named). UsageError for a size there is not. `told` hears of each run
+        as it begins; `processes` as of `shared`."""
+        chosen = rungs or self.subject.rungs
+        for ask, found in shared(ran, self._asks(problem, chosen), told=told, processes=processes).items():
+            if found is not None:
+                self._known[ask.rung, ask.sizes] = found
+        return [self.row(rung, problem) for rung in chosen]
+
+    def _asks(self, problem: Mapping[str, int], rungs: Sequence[Rung]) -> list[Ask]:
+        """All runs that the rows need: of the rungs, and of their claims at other sizes."""
+        wanted: dict[tuple[str, Sizes], None] = {}
+        for rung in rungs:
+            wanted[rung.name, _sizes(self.subject, problem)] = None
+            if rung.claim:
+                for name in (rung.claim.against, rung.name):
+                    wanted[name, _sizes(self.subject, rung.claim.problem)] = None
+        return [Ask(self.subject.name, name, self.device.key, sizes) for name, sizes in wanted]
 
     def row(self, rung: Rung, problem: Mapping[str, int]) -> Row:
         sizes = {**self.subject.problem, **problem}
@@ -112,9 +157,9 @@ class Emulated:
             bounds=_bounds(outcome.launches),
         )
 
-    def outcome(self, rung: Rung, sizes: Mapping[str, int]) -> tuple[Plan, Outcome, reference.Inputs]:
+    def outcome(self, rung: Rung, sizes: Mapping[str, int]) -> Ran:
         """The plan, what its run gave, and its inputs. Raises as `resolve` and `emulate.run` do."""
-        key = (rung.name, tuple(sorted(sizes.items())))
+        key = (rung.name, _sizes(self.subject, sizes))
         if key not in self._known:
             major, minor = self.device.compute_capability
             if rung.arch > 10 * major + minor:
@@ -137,6 +182,10 @@ class Emulated:
             checked(change.metric, change.factor, change.tolerance, before.counts, after.counts)
             for change in claim.changes
         )
+
+
+def _sizes(subject: Subject, problem: Mapping[str, int]) -> Sizes:
+    return tuple(sorted({**subject.problem, **problem}.items()))
 
 
 def checked(

@@ -6,6 +6,7 @@ taken: the runtime library and the headers of another one do not fit what is bui
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
 import shutil
@@ -46,15 +47,17 @@ def version(place: Path) -> int | None:
 
 
 def identity() -> str:
-    """What tells two toolkits apart: the version and the compiler's size and time."""
+    """The version, and the day when the assembler was made: updates of a version differ in that. Empty without one."""
     place = root()
     if place is None:
         return ""
+    number = version(place) or 0
+    name = f"{number // 1000}.{number % 1000 // 10} of a toolkit"
     try:
-        status = (place / "bin" / "ptxas").stat()
+        made = (place / "bin" / "ptxas").stat().st_mtime
     except OSError:
-        return f"toolkit {version(place)} {place}"
-    return f"toolkit {version(place)} {place} {status.st_size} {status.st_mtime_ns}"
+        return name
+    return f"{name} of {datetime.datetime.fromtimestamp(made, datetime.UTC):%Y-%m-%d}"
 
 
 def _places() -> Iterator[Path]:

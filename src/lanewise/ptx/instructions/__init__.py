@@ -31,6 +31,7 @@ from lanewise.ptx.instructions import (
     warpgroup,
 )
 from lanewise.ptx.instructions.forms import Form
+from lanewise.ptx.instructions.remember import remembered
 from lanewise.ptx.instructions.spec import InstructionSpec, Status
 from lanewise.ptx.syntax import Instruction
 
@@ -65,6 +66,7 @@ def _candidates(opcode: str, modifiers: tuple[str, ...]) -> tuple[tuple[Instruct
     return tuple((spec, form) for spec in specs for form in spec.forms if form.takes(modifiers))
 
 
+@remembered
 def lookup(instruction: Instruction) -> InstructionSpec | None:
     """The table's entry for a written instruction; None where PTX has no such form (`explain` says why)."""
     for spec, form in _candidates(instruction.opcode, instruction.modifiers):
