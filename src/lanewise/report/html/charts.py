@@ -26,6 +26,8 @@ _CURVE = (330, 210)
 _ROOFLINE = (760, 380)
 _DROPPED = ("defs", "title", "desc")
 _SHARED_STEP = 2048  # bytes
+_DECADES_BEYOND = 2  # of the roofline, right of its ridge
+_LABEL = 20  # units of the drawing that a number needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,35 +137,56 @@ def roofline_points(kernels: Sequence[tuple[int, str, Roof | None]]) -> tuple[Po
 
 
 def roofline_chart(points: Sequence[Point], label: str) -> Markup:
-    """Speed over operations a byte, both logarithmic, under the roofs of DRAM and arithmetic."""
+    """Speed over operations a byte, both logarithmic, under the roofs of DRAM and arithmetic. Kernels that hardly touch
+    DRAM stand at the right edge."""
     roof = points[0].roof
-    ridge = roof.gflops_roof / roof.dram_roof_gb_s
-    at = [(math.log10(p.roof.flops_per_byte or 1), math.log10(p.roof.gflops)) for p in points]
-    left = math.floor(min(*(x for x, _ in at), math.log10(ridge) - 1))
-    right = math.ceil(max(*(x for x, _ in at), math.log10(ridge) + 1))
-    top = math.ceil(math.log10(roof.gflops_roof) + 0.1)
+    ridge, slope, ceiling = (
+        math.log10(roof.gflops_roof / roof.dram_roof_gb_s),
+        math.log10(roof.dram_roof_gb_s),
+        math.log10(roof.gflops_roof),
+    )
+    right = math.ceil(ridge) + _DECADES_BEYOND
+    at = [(min(math.log10(p.roof.flops_per_byte or 1), right), math.log10(p.roof.gflops)) for p in points]
+    left = math.floor(min(*(x for x, _ in at), ridge - 1))
+    top = math.ceil(ceiling + 0.1)
     bottom = math.floor(min(*(y for _, y in at), top - 3))
-    chart = _chart(_ROOFLINE, range=(bottom, top), xrange=(left, right))
+    chart = _chart(_ROOFLINE, range=(bottom, top), xrange=(left, right), margin_right=60)
     chart.x_labels = list(range(left, right + 1))
     chart.y_labels = list(range(bottom, top + 1))
     chart.x_value_formatter = _power
     chart.value_formatter = _power
     chart.print_labels = True
-    slope = math.log10(roof.dram_roof_gb_s)
     begin = max(left, bottom - slope)
-    roofs = [
-        (begin, begin + slope),
-        (math.log10(ridge), math.log10(roof.gflops_roof)),
-        (right, math.log10(roof.gflops_roof)),
-    ]
-    chart.add("", roofs, show_dots=False)
-    labelled = [{"value": place, "label": str(point.number)} for place, point in zip(at, points, strict=True)]
-    chart.add("", labelled, stroke=False, dots_size=5)
+    chart.add("", [(begin, begin + slope), (ridge, ceiling), (right, ceiling)], show_dots=False)
+    decade = (_ROOFLINE[0] / (right - left), _ROOFLINE[1] / (top - bottom))
+    labels = _together(at, [point.number for point in points], decade)
+    chart.add(
+        "",
+        [{"value": place, "label": words} for place, words in zip(at, labels, strict=True)],
+        stroke=False,
+        dots_size=5,
+    )
     return _svg(chart, label)
 
 
+def _together(at: Sequence[tuple[float, float]], numbers: Sequence[int], decade: tuple[float, float]) -> list[str]:
+    """Labels of points: those of neighbours that would lie on each other stand together, at the first of them."""
+    labels: list[list[int]] = []
+    for place, number in zip(at, numbers, strict=True):
+        near = (
+            labels[other]
+            for other in range(len(labels))
+            if labels[other] and all(abs(p - q) * d < _LABEL for p, q, d in zip(place, at[other], decade, strict=True))
+        )
+        first = next(near, None)
+        labels.append([] if first is not None else [number])
+        if first is not None:
+            first.append(number)
+    return [", ".join(map(str, group)) for group in labels]
+
+
 def _power(exponent: float) -> str:
-    return f"{10.0**exponent:,g}"
+    return f"{10.0**exponent:,.{max(0, -round(exponent))}f}"
 
 
 def _chart(size: tuple[int, int], **options: object) -> XY:
@@ -177,7 +200,6 @@ def _chart(size: tuple[int, int], **options: object) -> XY:
         disable_xml_declaration=True,
         show_legend=False,
         show_x_guides=True,
-        include_x_axis=True,
         **options,
     )
 

@@ -89,7 +89,8 @@ def heat_files(
         lines = [
             _line(file, line, gap, texts, by_place, counted.get((file, line)), code_of, fold) for line, gap in shown
         ]
-        if (file, None) in by_place or file is None:
+        rest = file is None or (None not in files and file == files[-1] and (None, None) in code_of)
+        if rest or (file, None) in by_place:
             lines.append(_line(file, None, 0, texts, by_place, None, code_of, fold))
         name = "" if file is None else as_named(file, program)
         made.append(HeatFile(name, tuple(lines)))

@@ -14,6 +14,7 @@ from lanewise.records import LaneSample, Space
 PITCH, BOX, LEFT = 20.0, 18.0, 8.0
 WIDTH = 2 * LEFT + WARP * PITCH
 LANES_BOTTOM, TARGETS_TOP, TARGETS_BOTTOM = 38.0, 128.0, 150.0
+_DEPTH = TARGETS_BOTTOM - TARGETS_TOP
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +25,21 @@ class Target:
     x: float
     width: float
     fill: float  # height of the part that is used
-    words: str  # shown below the box
     used: int  # bytes of a sector, distinct words of a bank
     lanes: str  # "0-7, 9"
 
 
 @dataclass(frozen=True, slots=True)
 class LaneMap:
-    """`links` and `on` are SVG paths. `actual` and `ideal` are sectors or wavefronts."""
+    """`links`, `on`, `boxes` and `used` are SVG paths. `actual` and `ideal` are sectors or wavefronts."""
 
     sample: LaneSample
     links: str
     on: str  # the boxes of lanes that take part
-    targets: tuple[Target, ...]
+    boxes: str  # of sectors; those of banks are always the same
+    used: str  # the parts of boxes that are asked for
+    targets: tuple[Target, ...]  # that are asked for
+    alike: int | None  # what all targets have in common as `used`
     actual: int
     ideal: int
     active: int
@@ -68,7 +71,12 @@ def lane_map(sample: LaneSample) -> LaneMap | None:
         for lane, at in hits
     )
     on = "".join(f"M{_lane_x(lane):g} 20h{BOX:g}v18h-{BOX:g}z" for lane in lanes)
-    return LaneMap(sample, links, on, tuple(targets), actual, ideal, len(lanes))
+    boxes = "".join(f"M{t.x:g} {TARGETS_BOTTOM:g}v-{_DEPTH:g}h{t.width:g}v{_DEPTH:g}z" for t in targets)
+    used = "".join(f"M{t.x:g} {TARGETS_BOTTOM:g}v-{t.fill:g}h{t.width:g}v{t.fill:g}z" for t in targets if t.used)
+    asked = tuple(target for target in targets if target.used)
+    different = {target.used for target in asked}
+    alike = different.pop() if len(different) == 1 and len(asked) > 1 else None
+    return LaneMap(sample, links, on, boxes, used, asked, alike, actual, ideal, len(lanes))
 
 
 def _lane_x(lane: int) -> float:
@@ -90,8 +98,7 @@ def _banks(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tuple[
             str(bank),
             _lane_x(bank),
             BOX,
-            22.0 if words[bank] else 0.0,
-            str(len(words[bank])) if words[bank] else "",
+            _DEPTH,
             len(words[bank]),
             ranges(of_bank[bank]),
         )
@@ -119,10 +126,9 @@ def _sectors(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tupl
         targets.append(
             Target(
                 f"{sector * SECTOR_BYTES:#x}",
-                round(left + place * pitch + inset, 2),
-                round(pitch - inset, 2),
-                round(22 * share, 2),
-                str(len(used[sector])),
+                round(left + place * pitch + inset, 1),
+                round(pitch - inset, 1),
+                round(_DEPTH * share, 1),
                 len(used[sector]),
                 ranges(came[sector]),
             )

@@ -25,7 +25,7 @@ from lanewise.report.verdict import praise, problems
 
 MOST_UNITS = 8
 MOST_WORTH = 5
-MOST_MAPS = 12  # of one kernel; the requests farthest from their ideal
+MOST_MAPS = 8  # of one kernel; the requests farthest from their ideal
 MOST_TIMES = 200
 
 
@@ -75,6 +75,7 @@ class KernelView:
     launches: int
     per_launch: bool
     completed: bool
+    alone: bool  # whether the kernel has no other fold to be told from
     first_launch: int
     facts: tuple[str, ...]
     next_step: str
@@ -124,8 +125,9 @@ def page_view(result: RunResult, words: Catalogue) -> PageView:
     folds = fold_launches(result.launches)
     shown = worth_showing(folds)
     sources = Sources(result.sources)
+    blocks_of = Counter(fold.first.symbol for fold in folds)
     kernels = tuple(
-        _kernel(number, fold, result, sources, words)
+        _kernel(number, fold, result, sources, words, alone=blocks_of[fold.first.symbol] == 1)
         for number, (fold, show) in enumerate(zip(folds, shown, strict=True), start=1)
         if show
     )
@@ -156,13 +158,16 @@ def page_view(result: RunResult, words: Catalogue) -> PageView:
     )
 
 
-def _kernel(number: int, fold: Fold, result: RunResult, sources: Sources, words: Catalogue) -> KernelView:
+def _kernel(
+    number: int, fold: Fold, result: RunResult, sources: Sources, words: Catalogue, *, alone: bool
+) -> KernelView:
     first = fold.first
     rows = excerpt(fold, result.sources)
     code = next((code for code in result.code if code.symbol == first.symbol), None)
     found = problems(fold, rows)
     times = [time for time in fold.times if time is not None]
     before, after = _best(first)
+    with_advice = {sample for finding in first.advice for sample in finding.samples}
     roof, share = _nearest_roof(first)
     return KernelView(
         number=number,
@@ -172,6 +177,7 @@ def _kernel(number: int, fold: Fold, result: RunResult, sources: Sources, words:
         launches=fold.launches,
         per_launch=fold.per_launch,
         completed=first.completed,
+        alone=alone,
         first_launch=first.id,
         facts=tuple(
             fact
@@ -185,7 +191,7 @@ def _kernel(number: int, fold: Fold, result: RunResult, sources: Sources, words:
         ),
         verdict=_verdict(fold, [problem.sentence for problem in found], words),
         files=heat_files(fold, rows, code, sources, result.program),
-        maps=_maps(first.samples)[:MOST_MAPS],
+        maps=_maps([sample for sample in first.samples if sample not in with_advice])[:MOST_MAPS],
         flows=flows(first),
         units=tuple(unit for unit in first.units[:MOST_UNITS] if unit.share >= 0.005),
         curves=occupancy_curves(first),
@@ -210,17 +216,15 @@ def _best(launch: LaunchRecord) -> tuple[float, float]:
 
 
 def _nearest_roof(launch: LaunchRecord) -> tuple[str, float]:
-    """Its name and the share of it that is reached; an empty name where no time is modelled."""
+    """The nearer of DRAM and arithmetic, of a launch that needs neither the L2, with the share of it that is reached.
+    An empty name where no time is modelled."""
     roof = launch.roof
     if roof is None:
         return "", 0.0
-    shares = {
-        "DRAM": roof.dram_gb_s / roof.dram_roof_gb_s,
-        "L2": roof.l2_gb_s / roof.l2_roof_gb_s,
-        "FLOP/s": roof.gflops / roof.gflops_roof,
-    }
-    name = max(shares, key=lambda key: shares[key])
-    return name, shares[name]
+    dram, flops = roof.dram_gb_s / roof.dram_roof_gb_s, roof.gflops / roof.gflops_roof
+    if not dram and not flops:
+        return "L2", roof.l2_gb_s / roof.l2_roof_gb_s
+    return ("DRAM", dram) if dram >= flops else ("FLOP/s", flops)
 
 
 def _verdict(fold: Fold, sentences: Sequence[str], words: Catalogue) -> tuple[str, ...]:

@@ -34,6 +34,14 @@
     body.append(...rows);
   });
 
+  // Only what scrolls needs to be reached by the keyboard.
+  const reach = () => {
+    for (const box of all(".scroll")) box.tabIndex = box.scrollWidth > box.clientWidth ? 0 : -1;
+  };
+  addEventListener("resize", reach);
+  document.addEventListener("toggle", reach, true);
+  reach();
+
   // A link into a closed part opens it.
   const reveal = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
