@@ -38,6 +38,7 @@ class AdviceView:
     place: str
     body: tuple[str, ...]
     price: str
+    change: str
     gain: str
     before_us: float
     after_us: float
@@ -81,7 +82,7 @@ class KernelView:
     next_step: str
     findings: tuple[FindingView, ...]
     advice: tuple[AdviceView, ...]
-    verdict: tuple[str, ...]  # where there is no advice
+    verdict: tuple[str, ...]  # where no change is worth it
     files: tuple[HeatFile, ...]
     maps: tuple[MapView, ...]
     flows: tuple[Flow, ...]
@@ -230,7 +231,8 @@ def _nearest_roof(launch: LaunchRecord) -> tuple[str, float]:
 def _verdict(fold: Fold, sentences: Sequence[str], words: Catalogue) -> tuple[str, ...]:
     """As in the terminal: nothing left, else what is far from its ideal, else that nothing is."""
     if fold.first.advice:
-        return ()
+        worth = any(finding.gain is not None for finding in fold.first.advice)
+        return () if worth else (advice.nothing_left(fold.first, words),)
     if fold.first.advised and not sentences:
         return (advice.nothing_left(fold.first, words),)
     return tuple(sentences) or ((praise(fold),) if fold.first.completed else ())
@@ -246,6 +248,7 @@ def _advice(finding: Finding, number: str, words: Catalogue) -> AdviceView:
             part for part in (*parts(finding, "evidence", words), advice.said(finding, "next_step", words)) if part
         ),
         price=advice.said(finding, "price", words),
+        change=advice.said(finding, "change", words),
         gain=advice.gain(finding, words) if gain is not None else "",
         before_us=gain.before_us if gain is not None else 0.0,
         after_us=gain.after_us if gain is not None else 0.0,
