@@ -90,9 +90,10 @@ CASES = {
         Case("indexed", 4096, (4 * MB, 4 * MB, 4 * MB)),
     ],
     "narrow_access": [
-        Case("copy_loop", 16384, (16 * MB, 16 * MB, (4 * MB).to_bytes(4, "little")), "4 bytes at a time", (0.3, 0.9)),
+        Case("copy_loop", 16384, (16 * MB, 16 * MB, (4 * MB).to_bytes(4, "little")), "4 B at a time", (0.3, 0.9)),
         Case("copy_loop", 1024, (16 * MB, 16 * MB, (4 * MB).to_bytes(4, "little"))),  # DRAM is its roof
         Case("copy_wide", 4096, (16 * MB, 16 * MB)),
+        Case("same_constant", 4096, (4 * MB,)),  # it computes
         Case("aos", 16384, (64 * MB, 16 * MB)),
     ],
     "divergent_constant": [

@@ -11,7 +11,7 @@ from lanewise.catalogue import Catalogue
 from lanewise.records import RunResult
 from lanewise.report import facts, text
 from lanewise.report.access_table import STYLES, Table
-from lanewise.report.advice import advice_lines
+from lanewise.report.advice import advice_lines, place
 from lanewise.report.excerpt import HOT_PERCENT, AccessRow, SourceRow, as_named, excerpt
 from lanewise.report.findings import finding_lines
 from lanewise.report.fold import Fold
@@ -57,9 +57,12 @@ class KernelBlock:
 
     def _verdict(self, width: int) -> list[Text]:
         """What to change, where that was looked for; else which accesses are far from their ideal."""
-        if self.fold.first.advice or (self.fold.first.advised and not self.problems):
-            return advice_lines(self.fold, self.number, self._words, width)
-        lines: list[Text] = []
+        if self.fold.first.advised:
+            advised = {place(finding).removesuffix(": ") for finding in self.fold.first.advice}
+            others = [p.sentence for p in self.problems if not p.excess and p.where not in advised]
+            lines = [Text(line) for sentence in others for line in text.wrap(sentence, width, first="  ")]
+            return [*lines, *advice_lines(self.fold, self.number, self._words, width)]
+        lines = []
         for number, problem in enumerate(self.problems[:MOST_PROBLEMS], start=1):
             lines += [Text(line) for line in text.wrap(problem.sentence, width, first=f"  {number}  ")]
         if len(self.problems) > MOST_PROBLEMS:

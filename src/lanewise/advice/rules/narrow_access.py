@@ -16,6 +16,7 @@ _WIDEST = 16  # bytes of a lane in one access
 _WARP = 32
 _MOVING = (Pipe.LSU, Pipe.UNIFORM, Pipe.CONTROL, Pipe.BARRIER, Pipe.CONSTANT)  # once for all elements of an access
 _INTEGER = (Pipe.ALU, Pipe.IMAD)
+_WORK = 12  # instructions for each access: with more of them a kernel computes rather than moves
 _ADDRESS = 4  # integer instructions that make the address of an access; what is more is work on the element
 
 
@@ -27,6 +28,8 @@ def find(subject: Subject) -> Iterable[Finding]:
     if placed.most_blocks <= placed.blocks_per_sm:  # all threads are under way at once anyway
         return
     if not moving or subject.demand.barriers or not all(map(_is_plain, moving)):
+        return
+    if subject.demand.walk.issued * placed.warps > _WORK * sum(group.requests for group in moving):
         return
     wide = {group.width_bytes for group in moving}
     requests = {group.requests / len(group.costs) for group in moving}
