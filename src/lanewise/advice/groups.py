@@ -85,11 +85,18 @@ class Group:
 
 def groups(subject: Subject, *spaces: Space) -> list[Group]:
     """Groups of the spaces, in the order of the machine code; accesses that never ran are left out."""
+    every: list[Group] | None = subject.remembered.get("groups")
+    if every is None:
+        every = subject.remembered["groups"] = _groups(subject)
+    return [group for group in every if group.space in spaces]
+
+
+def _groups(subject: Subject) -> list[Group]:
     found: dict[object, list[AccessCost]] = {}
     arrays: dict[object, str | None] = {}
     for cost in subject.costs.accesses:
         memory = cost.access.instruction.memory
-        if cost.space not in spaces or cost.requests == 0 or memory is None or cost.site is None:
+        if cost.requests == 0 or memory is None or cost.site is None:
             continue
         site = cost.site.site
         array = names.array(subject.function, subject.sources, site)

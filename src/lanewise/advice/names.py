@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from lanewise.demangle import demangle
 from lanewise.emulator.roots import root
@@ -39,6 +40,7 @@ def _address(instruction: Instruction) -> list[Address]:
     return [operand for operand in instruction.operands if isinstance(operand, Address)][:1]
 
 
+@lru_cache(maxsize=64)
 def parameters(source: str, kernel: str) -> tuple[str, ...]:
     """The names of a kernel's parameters, from its definition in the source; empty where it is not found there once."""
     name = re.escape(kernel.split("(")[0].split("<")[0].split(" ")[-1].split("::")[-1])

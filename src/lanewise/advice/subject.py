@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from lanewise.advice.history import History
 from lanewise.advice.tries import Tries
@@ -39,6 +40,7 @@ class Subject:
     before: History  # launches before this one
     cold: bool
     tries: Tries  # experiments with the launch
+    remembered: dict[str, Any] = field(default_factory=dict)  # what several rules ask for
 
     @property
     def time_us(self) -> float:
