@@ -30,6 +30,7 @@ template <int T> __device__ void tiled(const float* A, const float* B, float* C,
     C[y * n + x] = sum;
 }
 extern "C" __global__ void tiled_32(const float* A, const float* B, float* C, int n) { tiled<32>(A, B, C, n); }
+extern "C" __global__ void tiled_16(const float* A, const float* B, float* C, int n) { tiled<16>(A, B, C, n); }
 extern "C" __global__ void three_points(const float* in, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = in[max(i - 1, 0)] + in[i] + in[min(i + 1, n - 1)];
@@ -61,7 +62,7 @@ def test_a_product_of_matrices_is_to_be_tiled(side: int, times: int) -> None:
     assert found.rung == "gemm tiled"
     assert found.price == f"{2 * 4 * side * side:,} bytes of shared memory a block, and two barriers a tile"
     assert found.gain is not None
-    tiled = product("tiled_32").time_us
+    tiled = product(f"tiled_{side}", side).time_us
     assert tiled is not None
     assert 1 / 1.5 < found.gain.after_us / tiled < 1.5
 
