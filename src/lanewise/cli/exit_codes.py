@@ -9,8 +9,7 @@ from lanewise.records import Finding, RunResult, Severity
 
 MEANINGS: dict[ExitCode, str] = {
     ExitCode.OK: "The command did what it was asked; `run`: the program exited with 0 and no kernel faulted.",
-    ExitCode.USAGE: "A wrong option, an unknown device, a file that is not there, is not what the command reads, or would be "
-    "written over without `--force`.",
+    ExitCode.USAGE: "A wrong option, an unknown device, a file that is missing, in the way, or not what is read.",
     ExitCode.FAULT: "A kernel faulted, and the program itself exited with 0 all the same.",
     ExitCode.COMPILE: "The source does not compile; the compiler's message is all that is printed.",
     ExitCode.UNSUPPORTED: "The program uses instructions or libraries that this version cannot run; all are listed.",
