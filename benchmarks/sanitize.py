@@ -11,7 +11,7 @@ import sys
 
 import torch
 
-from lanewise.bench.measure import fitting
+from lanewise.bench.fit import fitting
 from lanewise.bench.prepare import prepare
 from lanewise.bench.work import poison
 from lanewise.bench.works import WORKS
@@ -30,7 +30,7 @@ def main() -> None:
         largest_first = sorted(work.awkward, key=lambda problem: -sum(problem.values()))
         for problem in ({**subject.problem, **problem} for problem in largest_first):
             for element in subject.types:
-                plans = fitting(subject, element, problem, launcher)
+                plans = fitting(subject, element, problem, launcher.card)
                 new = {
                     rung: plan
                     for rung, plan in plans.items()

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lanewise.cli.main import main
-from lanewise.ladder import load, subjects
+from lanewise.errors import ExitCode, UsageError
+from lanewise.ladder import load, resolve, rows, subjects
 
 
 def test_without_a_subject_it_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,9 +64,55 @@ def test_the_plot_is_a_picture_with_a_bar_a_rung(tmp_path: Path) -> None:
         (["gemm", "--size", "-3"], "--size -3 is no problem of gemm"),
         (["gemm", "--device", "abacus"], "abacus"),
         (["--show", "tiled"], "need a subject"),
-        (["divergence", "--size", "32", "--plot", "/no/such/folder/x.svg"], "No such file"),
+        (["divergence", "--plot", "/no/such/folder/x.svg"], "there is no directory /no/such/folder"),
+        (["divergence", "--plot", "/"], "it is a directory"),
+        (["divergence", "--plot", __file__], "exists already"),
+        (["--plot", "x.svg", "--json"], "do not go together"),
+        (["gemm", "--device", ""], "unknown device ''"),
+        (["gemm", "--device", "h200,,a100"], "unknown device ''"),
+        (["gemm", "--size", "1e3"], "--size 1e3 is no problem of gemm"),
+        (["gemm", "--size", "m=8,m"], "--size m=8,m is no problem of gemm"),
     ],
 )
 def test_what_is_wrong_is_one_message(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ladder", *arguments]) == 2
-    assert message in capsys.readouterr().err
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_empty_problems_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ladder", "divergence", "--size", "0"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("by_lane ")]
+    assert rows[0][1:4] == ["0", "0", "0"]
+
+
+def test_more_than_the_device_holds_is_said_before_anything_is_made(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ladder", "banks", "--size", "2000000000"]) == ExitCode.LIMIT
+    err = " ".join(capsys.readouterr().err.split())
+    assert "out of device memory: banks/pitch_32 needs" in err
+    assert "NVIDIA H200 has" in err
+
+
+def test_a_size_that_no_rung_takes_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ladder", "banks", "--size", "9" * 30]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "no rung of banks runs here" in err
+    assert "does not fit the kernel's parameter of type i32" in " ".join(err.split())
+
+
+def test_more_than_this_machine_holds_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(rows, "free_bytes", lambda: 1 << 20)
+    assert main(["ladder", "access", "--size", "100000"]) == ExitCode.LIMIT
+    assert "GB of this machine's memory" in " ".join(capsys.readouterr().err.split())
+
+
+def test_sizes_beyond_a_parameter_of_32_bits_are_refused() -> None:
+    with pytest.raises(UsageError, match="does not fit the kernel's parameter of type i32"):
+        resolve(load("divergence"), load("divergence").rungs[0], "f32", {"n": 3_000_000_000})
+
+
+def test_a_rung_that_needs_a_newer_device_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ladder", "gemm", "--show", "wgmma", "--device", "t4", "--size", "64"]) == ExitCode.UNSUPPORTED
+    assert "needs compute capability 9.0; Tesla T4 has 7.5" in " ".join(capsys.readouterr().err.split())

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 import torch
 
+from lanewise.bench.fit import fitting
 from lanewise.bench.prepare import prepare
 from lanewise.bench.timing import Sample, time_together
 from lanewise.bench.work import Call, Case, Problem, Tensors, Work, poison
 from lanewise.bench.works import WORKS
 from lanewise.errors import LanewiseError, LimitReached, UsageError
 from lanewise.gpu.launcher import Launcher
-from lanewise.ladder import Plan, Rung, Subject, resolve
+from lanewise.ladder import Plan, Subject
 
 _L2_TIMES = 3  # data of more than so many L2 caches is read from memory anyway: cold is not timed apart
 
@@ -43,26 +44,6 @@ class Result:
     wrong: Sequence[str] = field(default_factory=tuple)
 
 
-def fitting(
-    subject: Subject, element: str, problem: Problem, launcher: Launcher, names: Sequence[str] = ()
-) -> dict[str, Plan]:
-    """The plans of all rungs (of the named ones) that take this problem on this card."""
-    plans = {}
-    for rung in subject.rungs:
-        if (names and rung.name not in names) or rung.arch > launcher.card.arch:
-            continue
-        try:
-            plans[rung.name] = resolve(subject, rung, element, problem, sms=launcher.card.sms)
-        except UsageError:
-            continue
-    return plans
-
-
-def too_old(subject: Subject, launcher: Launcher) -> list[Rung]:
-    """The rungs that need a newer card."""
-    return [rung for rung in subject.rungs if rung.arch > launcher.card.arch]
-
-
 def check(launcher: Launcher, work: Work, plan: Plan, problem: Problem, tensors: Tensors) -> float:
     """The worst error of two runs on poisoned memory. Raises AssertionError with the rung and the problem."""
     outputs = {
@@ -88,7 +69,7 @@ def check_awkward(launcher: Launcher, subject: Subject) -> Iterator[str]:
     for problem in work.awkward:
         for element in subject.types:
             tensors = work.inputs(element, _whole(subject, problem))
-            for plan in fitting(subject, element, problem, launcher).values():
+            for plan in fitting(subject, element, problem, launcher.card).values():
                 try:
                     check(launcher, work, plan, _whole(subject, problem), tensors)
                 except AssertionError as error:
@@ -106,11 +87,18 @@ def time_case(launcher: Launcher, subject: Subject, case: Case, repeats: int) ->
             f"out of device memory: {subject.name} {case.element} {dict(problem)}",
             next_step="Take a smaller problem with --size, or free memory on the card.",
         ) from error
+    finally:
+        torch.cuda.empty_cache()
 
 
 def _time_case(launcher: Launcher, subject: Subject, work: Work, case: Case, repeats: int) -> Result:
+    plans = fitting(subject, case.element, case.problem, launcher.card, case.rungs)
+    if not any(plan.launches for plan in plans.values()):
+        raise UsageError(
+            f"{subject.name} {case.element} {dict(case.problem)}: no rung launches anything, there is nothing to time",
+            next_step="Take a larger --size.",
+        )
     tensors = work.inputs(case.element, case.problem)
-    plans = fitting(subject, case.element, case.problem, launcher, case.rungs)
     outputs = {
         b.name: poison(b.type, b.count, host=plan.pieces > 0)
         for plan in plans.values()
@@ -179,7 +167,9 @@ def bench(
 ) -> Iterator[Result | LanewiseError]:
     """Each case's result, or why it could not be had."""
     plans = [
-        plan for case in cases for plan in fitting(subject, case.element, case.problem, launcher, case.rungs).values()
+        plan
+        for case in cases
+        for plan in fitting(subject, case.element, case.problem, launcher.card, case.rungs).values()
     ]
     launcher.load(plans)
     for case in cases:
@@ -187,7 +177,6 @@ def bench(
             yield time_case(launcher, subject, case, repeats)
         except LanewiseError as error:
             yield error
-        torch.cuda.empty_cache()
 
 
 def quick(launcher: Launcher, subject: Subject, problem: Problem, repeats: int = 10) -> dict[str, float]:
@@ -196,5 +185,5 @@ def quick(launcher: Launcher, subject: Subject, problem: Problem, repeats: int =
     for element in dict.fromkeys(rung.element for rung in subject.rungs):
         names = tuple(rung.name for rung in subject.rungs if rung.element == element)
         result = time_case(launcher, subject, Case(element, problem, names), repeats)
-        times |= {row.name: row.warm.median for row in result.rows if not row.peer}
+        times |= {row.name: round(row.warm.median, 2) for row in result.rows if not row.peer}
     return times

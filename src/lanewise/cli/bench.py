@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from lanewise.bench import why_not
+from lanewise.bench.fit import too_old
 from lanewise.cli.ladder import problem_of
 from lanewise.cli.table import table
 from lanewise.errors import EnvironmentProblem, ExitCode, LanewiseError, UsageError
@@ -47,9 +49,10 @@ def bench(
     measure, works, state, tables = _room("measure"), _room("works"), _room("state"), _room("table")
     measured: dict[str, Any] = {}
     wrong: list[str] = []
+    failed: list[LanewiseError] = []
     for subject in loaded:
         card = state.this_card()
-        for rung in measure.too_old(subject, launcher):
+        for rung in too_old(subject, launcher.card):
             _say(f"{subject.name}/{rung.name}: {launcher.card.name} is too old for it: it needs {rung.arch / 10}", json)
         wrong += measure.check_awkward(launcher, subject)
         if check_only:
@@ -60,7 +63,8 @@ def bench(
         results = []
         for result in measure.bench(launcher, subject, cases, repeats):
             if isinstance(result, LanewiseError):
-                _say(f"{subject.name}: {result.message}", json)
+                failed.append(result)
+                typer.echo(f"{subject.name}: {result.message}", err=True)
                 continue
             wrong += result.wrong
             results.append(result)
@@ -68,6 +72,8 @@ def bench(
         measured[subject.name] = tables.subject({**card, "after": state.clocks()}, repeats, results)
         if out is not None:
             tables.write(out, measured)
+    if failed and not any(one["cases"] for one in measured.values()):
+        raise failed[0]
     if json:
         typer.echo(json_module.dumps({**tables.document(measured), "wrong": wrong}, indent=1))
     for message in wrong:
@@ -90,12 +96,15 @@ def tune(
     launcher = Launcher(find(), _WORKERS)
     problem = problem_of(there, size)
     kind = element or chosen.element
-    samples, peers, refused = _room("tune").search(launcher, there, chosen, kind, problem, repeats)
-    best = [name for name in samples if name not in peers]
-    typer.echo(f"{subject}/{rung} {kind}: {len(best)} points, {refused} wrong or refused")
+    found = _room("tune").search(launcher, there, chosen, kind, problem, repeats)
+    best = [name for name in found.samples if name not in found.peers]
+    typer.echo(f"{subject}/{rung} {kind}: {len(best)} points measured, {found.refused} wrong or refused")
+    if found.dropped:
+        reasons = "; ".join(f"{count} {reason}" for reason, count in sorted(found.dropped.items()))
+        typer.echo(f"not measured, for they cannot win: {sum(found.dropped.values())} ({reasons})")
     rows = [("us", "10 to 90 %", "")]
-    for name in (*peers, *best[:show]):
-        sample = samples[name]
+    for name in (*found.peers, *best[:show]):
+        sample = found.samples[name]
         rows.append((f"{sample.median:.1f}", f"{sample.low:.1f} to {sample.high:.1f}", name))
     for line in table(rows, "rll"):
         typer.echo(line)
@@ -103,16 +112,14 @@ def tune(
 
 def _room(name: str) -> ModuleType:
     """A module of `lanewise.bench`, which needs torch."""
-    try:
-        return importlib.import_module(f"lanewise.bench.{name}")
-    except ImportError as error:
-        raise EnvironmentProblem(
-            f"torch is needed to time rungs beside it, and does not load: {error}", next_step="pip install torch"
-        ) from error
+    reason = why_not()
+    if reason is not None:
+        raise EnvironmentProblem(reason, next_step="pip install torch, with CUDA 13")
+    return importlib.import_module(f"lanewise.bench.{name}")
 
 
 def _case(subject: Subject, element: str | None, problem: Any) -> Any:
-    kind = element or subject.types[0]
+    kind = element or ("f32" if "f32" in subject.types else subject.types[0])
     if kind not in subject.types:
         raise UsageError(
             f"{subject.name} has no elements of type {kind}", next_step=f"types: {', '.join(subject.types)}"

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json as json_module
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from lanewise.bench import why_not
+from lanewise.cli import files
+from lanewise.cli.progress import status_line
 from lanewise.cli.table import table
-from lanewise.errors import UnsupportedCode, UsageError
+from lanewise.errors import LanewiseError, UnsupportedCode, UsageError
 from lanewise.gpu.card import present
 from lanewise.gpu.launcher import Launcher
 from lanewise.hardware import device
+from lanewise.hardware.device import DeviceSpec
 from lanewise.ladder import Rung, Subject, load, subjects
 from lanewise.ladder.plot import amount, svg
-from lanewise.ladder.rows import Emulated, Row
+from lanewise.ladder.rows import Ask, Emulated, Row
 from lanewise.report import text
 from lanewise.report.terminal import report_text
 from lanewise.request import DEFAULT_DEVICE
@@ -40,14 +45,20 @@ def ladder(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print what the table shows as JSON.")] = False,
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw the rungs' counts.")] = None,
+    force: files.Force = False,
 ) -> None:
     """Show the ladder: for each technique of memory optimisation its kernels, counted, with their claims."""
+    if (show is not None) + (plot is not None) + json > 1:
+        raise UsageError("--show, --plot and --json do not go together", next_step="Choose one.")
+    if plot is not None:
+        files.check_writable(plot, force=force)
+    specs = _specs(devices)
     if subject is None:
         if show is not None or size is not None:
             raise UsageError("--show and --size need a subject", next_step=f"subjects: {', '.join(subjects())}")
         chosen = [load(name) for name in subjects()]
         if plot is not None:
-            _plot(plot, [(one, _rows(one, devices, {})) for one in chosen])
+            _plot(plot, [(one, _rows(one, specs, {})) for one in chosen])
         elif json:
             typer.echo(_json({"subjects": [_overview(one) for one in chosen]}))
         else:
@@ -57,15 +68,19 @@ def ladder(
     chosen_one = load(subject)
     problem = problem_of(chosen_one, size)
     if show is not None:
-        _show(chosen_one, chosen_one.rung(show), problem, devices)
+        _show(chosen_one, chosen_one.rung(show), problem, specs)
         return
-    rows = _with_times(chosen_one, _rows(chosen_one, devices, problem), problem)
+    rows = _rows(chosen_one, specs, problem)
     if plot is not None:
         _plot(plot, [(chosen_one, rows)])
-    elif json:
-        typer.echo(_json({**_overview(chosen_one), "rows": [_plain(row) for row in rows]}))
+        return
+    measured = _measured(chosen_one, problem)
+    rows = [replace(row, measured_us=measured.times.get(row.rung)) for row in rows]
+    if json:
+        here = {"measured_on": measured.card, "not_measured": measured.why_not}
+        typer.echo(_json({**_overview(chosen_one), **here, "rows": [_plain(row) for row in rows]}))
     else:
-        for line in _table_lines(chosen_one, rows):
+        for line in _table_lines(chosen_one, rows, measured):
             typer.echo(line)
 
 
@@ -90,22 +105,48 @@ def problem_of(subject: Subject, size: str | None) -> Mapping[str, int]:
     return problem
 
 
-def _rows(subject: Subject, devices: str, problem: Mapping[str, int]) -> list[Row]:
-    specs = [device.load(name.strip()) for name in devices.split(",")]
-    return [row for spec in specs for row in Emulated(subject, spec).rows(problem)]
+def _specs(devices: str) -> list[DeviceSpec]:
+    """The devices of `--device`, each once. UsageError for an unknown one."""
+    return list({spec.key: spec for spec in (device.load(name.strip()) for name in devices.split(","))}.values())
 
 
-def _with_times(subject: Subject, rows: list[Row], problem: Mapping[str, int]) -> list[Row]:
-    """The rows with what this machine's card takes, where it has one (and torch, which times it)."""
+def _rows(subject: Subject, specs: Sequence[DeviceSpec], problem: Mapping[str, int]) -> list[Row]:
+    runs = 0
+
+    def told(ask: Ask) -> None:
+        nonlocal runs
+        runs += 1
+        line(f"{subject.name}: {ask.rung} on {ask.device}, run {runs}")
+
+    with status_line(sys.stderr) as line:
+        rows = [row for spec in specs for row in Emulated(subject, spec).rows(problem, told=told)]
+    if rows and all(row.refused is not None for row in rows):
+        raise UsageError(f"no rung of {subject.name} runs here: {rows[0].refused}")
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """Microseconds by rung on this machine's card; None, and perhaps why, where nothing was measured."""
+
+    card: str | None = None
+    times: Mapping[str, float] = field(default_factory=dict)
+    why_not: str | None = None
+
+
+def _measured(subject: Subject, problem: Mapping[str, int]) -> _Measured:
     card = present()
     if card is None:
-        return rows
+        return _Measured()
+    reason = why_not()
+    if reason is not None:
+        return _Measured(why_not=f"not measured on {card.name}: {reason}")
+    from lanewise.bench.measure import quick  # it needs torch
+
     try:
-        from lanewise.bench.measure import quick
-    except ImportError:
-        return rows
-    times = quick(Launcher(card), subject, {**subject.problem, **problem})
-    return [replace(row, measured_us=times.get(row.rung)) for row in rows]
+        return _Measured(card.name, quick(Launcher(card), subject, {**subject.problem, **problem}))
+    except LanewiseError as error:  # the counts are there all the same
+        return _Measured(why_not=f"not measured on {card.name}: {error.message}")
 
 
 def _subject_lines(chosen: Sequence[Subject]) -> list[str]:
@@ -114,7 +155,7 @@ def _subject_lines(chosen: Sequence[Subject]) -> list[str]:
     return [*table(rows, "lrll"), "", "next: lanewise ladder SUBJECT, then --show RUNG"]
 
 
-def _table_lines(subject: Subject, rows: Sequence[Row]) -> list[str]:
+def _table_lines(subject: Subject, rows: Sequence[Row], here: _Measured) -> list[str]:
     lines = [f"{subject.name}: {subject.title}", *text.wrap(subject.about, WIDTH)]
     for name in dict.fromkeys(row.device for row in rows):
         mine = [row for row in rows if row.device == name]
@@ -128,10 +169,13 @@ def _table_lines(subject: Subject, rows: Sequence[Row]) -> list[str]:
             cells = [(*cell, time) for cell, time in zip(cells, measured, strict=True)]
             sides += "r"
         lines += table(cells, sides)
-        lines += ["", *text.wrap(_LEGEND, WIDTH)]
+        legend = f"{_LEGEND} us here: measured on this machine's {here.card}, warm." if here.card else _LEGEND
+        lines += ["", *text.wrap(legend, WIDTH)]
         lines += [f"{row.rung}: not here: {row.refused}" for row in mine if row.refused is not None]
         for row in mine:
             lines += _claim_lines(row)
+    if here.why_not is not None:
+        lines += ["", *text.wrap(here.why_not, WIDTH)]
     return lines
 
 
@@ -188,9 +232,9 @@ def _claim_lines(row: Row) -> list[str]:
     return lines
 
 
-def _show(subject: Subject, rung: Rung, problem: Mapping[str, int], devices: str) -> None:
-    for name in devices.split(","):
-        emulated = Emulated(subject, device.load(name.strip()))
+def _show(subject: Subject, rung: Rung, problem: Mapping[str, int], specs: Sequence[DeviceSpec]) -> None:
+    for spec in specs:
+        emulated = Emulated(subject, spec)
         row = emulated.row(rung, problem)
         typer.echo(f"{subject.name}/{rung.name}: {rung.title}\n")
         typer.echo(rung.source())
@@ -228,8 +272,5 @@ def _json(document: Mapping[str, Any]) -> str:
 
 
 def _plot(path: Path, drawn: Sequence[tuple[Subject, Sequence[Row]]]) -> None:
-    try:
-        path.write_text(svg(drawn), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--plot {path}: {error.strerror}") from error
+    files.write(path, svg(drawn))
     typer.echo(f"wrote {path}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from lanewise.report import text
@@ -88,3 +89,24 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+@contextmanager
+def status_line(stream: TextIO, *, width: int = 80) -> Iterator[Callable[[str], None]]:
+    """What to call with what is being done, in a few words: shown on a terminal, in one line that is erased at the end.
+    May be called from any thread."""
+    shown = stream.isatty()
+    lock = threading.Lock()
+
+    def tell(words: str) -> None:
+        if shown:
+            with lock:
+                stream.write(ERASE + words[: width - 1])
+                stream.flush()
+
+    try:
+        yield tell
+    finally:
+        if shown:
+            stream.write(ERASE)
+            stream.flush()

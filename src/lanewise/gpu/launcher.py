@@ -13,6 +13,8 @@ from lanewise.gpu.card import Card
 from lanewise.gpu.texture import CardTexture
 from lanewise.ladder import Plan
 from lanewise.ladder.plan import PlannedLaunch
+from lanewise.records import KernelResources
+from lanewise.toolchain.cubin import resources as kernel_resources
 
 _C_TYPES: Mapping[str, Any] = {
     "i32": ctypes.c_int32,
@@ -30,6 +32,7 @@ class Launcher:
         self.card = card
         self._workers = workers
         self._modules: dict[Key, Any] = {}
+        self._resources: dict[Key, Mapping[str, KernelResources]] = {}
         self._functions: dict[tuple[str, ...], Any] = {}
 
     def load(self, plans: Iterable[Plan], *, skip_failing: bool = False) -> None:
@@ -37,9 +40,14 @@ class Launcher:
         missing = [plan for plan in plans if key(plan) not in self._modules]
         for name, cubin in build_all(missing, self.card.target, self._workers, skip_failing=skip_failing).items():
             self._modules[name] = done(bindings.driver().cuModuleLoadData(cubin))
+            self._resources[name] = kernel_resources(cubin)
 
     def has(self, plan: Plan) -> bool:
         return key(plan) in self._modules
+
+    def resources(self, plan: Plan) -> Mapping[str, KernelResources]:
+        """What the compiler gave the kernels of a loaded plan, by symbol."""
+        return self._resources[key(plan)]
 
     def prepare(self, plan: Plan, addresses: Mapping[str, int]) -> Callable[[int], None]:
         """A call that queues the plan's launches on a stream. `addresses`: of every buffer of the plan.

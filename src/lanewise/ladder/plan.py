@@ -62,6 +62,10 @@ class PlannedTexture:
     columns: int
 
 
+#: What parameters of these types hold.
+_RANGES = {"i32": range(-(1 << 31), 1 << 31), "u32": range(1 << 32)}
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedLaunch:
     """`arguments`: ("buffer", name), ("map", name), ("texture", name) or (type, value)."""
@@ -214,7 +218,10 @@ def _argument(text: str, kinds: Mapping[str, str], names: Mapping[str, int]) -> 
     if kind == "f32" and expression:
         return kind, float(expression)
     if expression:
-        return kind, evaluate(expression, names)
+        value = evaluate(expression, names)
+        if kind in _RANGES and value not in _RANGES[kind]:
+            raise UsageError(f"ladder: {expression} = {value:,} does not fit the kernel's parameter of type {kind}")
+        return kind, value
     if text in kinds:
         return kinds[text], text
     raise UsageError(f"ladder: argument {text!r} has no buffer, map or texture; a value is 'type expression'")

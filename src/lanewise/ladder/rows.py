@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lanewise.errors import LanewiseError, UnsupportedCode, UsageError
+from lanewise.errors import LanewiseError, LimitReached, UnsupportedCode, UsageError
 from lanewise.hardware.device import DeviceSpec
 from lanewise.hardware.device import load as load_device
 from lanewise.ladder import reference
-from lanewise.ladder.catalog import Claim, Rung, Subject, load
+from lanewise.ladder.catalog import MACHINE, Claim, Rung, Subject, load
 from lanewise.ladder.emulate import Outcome, run
 from lanewise.ladder.plan import Plan, resolve
 from lanewise.ladder.share import shared
@@ -166,6 +167,7 @@ class Emulated:
                 least = f"{rung.arch // 10}.{rung.arch % 10}"
                 raise UsageError(f"needs compute capability {least}; {self.device.name} has {major}.{minor}")
             plan = resolve(self.subject, rung, rung.element, sizes, sms=self.device.values.sm_count)
+            _refuse_size(plan, self.device)
             made = reference.inputs(self.subject, plan, sizes)
             self._known[key] = plan, run(plan, made, device=self.device.key), made
         return self._known[key]
@@ -178,10 +180,45 @@ class Emulated:
             _, after, _ = self.outcome(rung, sizes)
         except (UnsupportedCode, UsageError):
             return ()
+        known = all(_instructions(outcome.launches) is not None for outcome in (before, after))
         return tuple(
             checked(change.metric, change.factor, change.tolerance, before.counts, after.counts)
             for change in claim.changes
+            if known or not (change.metric.startswith(MACHINE) or change.metric == "instructions")
         )
+
+
+_COPIES = 6  # of the buffers, at the most: on the device, from it, inputs and reference in float64
+
+
+def _refuse_size(plan: Plan, device: DeviceSpec) -> None:
+    """LimitReached for data that the device's memory or this machine's does not hold."""
+    needed = sum(buffer.bytes for buffer in plan.buffers)
+    name = f"{plan.rung.subject}/{plan.rung.name}"
+    if needed > device.values.memory_bytes:
+        there = device.values.memory_bytes / 1e9
+        raise LimitReached(
+            f"out of device memory: {name} needs {needed / 1e9:,.1f} GB, {device.name} has {there:,.1f} GB",
+            next_step="Take a smaller --size.",
+        )
+    if _COPIES * needed > free_bytes():
+        raise LimitReached(
+            f"{name} needs {_COPIES * needed / 1e9:,.1f} GB of this machine's memory, and {free_bytes() / 1e9:,.1f} GB "
+            "are free",
+            next_step="Take a smaller --size: what kernels ask of memory shows at small ones too.",
+        )
+
+
+def free_bytes() -> int:
+    """Memory of this machine that nobody uses, file caches included in what is free where the system says so."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) << 10
+    except OSError:
+        pass
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _sizes(subject: Subject, problem: Mapping[str, int]) -> Sizes:
