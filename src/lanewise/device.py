@@ -429,7 +429,7 @@ def cluster_of(function: Function) -> tuple[int, int, int] | None:
     return x, y, z
 
 
-_KEPT_BEFORE = 4  # launches of a shape: more than one where it is seen with other patterns
+_KEPT_BEFORE = 16  # launches of a shape: more than one where it is seen with other patterns
 _LAUNCH_NS, _INSTRUCTIONS_PER_NS = 2000, 10_000  # where no time is modelled
 
 

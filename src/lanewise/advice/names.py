@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from lanewise.demangle import demangle
@@ -60,12 +61,13 @@ def parameters(source: str, kernel: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def is_table(sources: Mapping[str, str], site: SiteInfo, name: str) -> bool:
-    """Whether the source declares a shared array of that name with rows and columns."""
-    if site.source is None:
+def is_table(source: SourceLine | None, sources: Mapping[str, str], name: str) -> bool:
+    """Whether the function that holds a line declares a shared array of that name with rows and columns."""
+    if source is None:
         return False
-    text = sources.get(site.source.outermost.file, "")
-    return re.search(rf"__shared__[^;]*\b{re.escape(name)}\s*\[[^\]]*\]\s*\[", text) is not None
+    source = replace(source, inlined_at=None)
+    declared = rf"__shared__[^;]*\b{re.escape(name)}\s*\[[^\]]*\]\s*\["
+    return re.search(declared, _before(source, sources)) is not None
 
 
 def members(source: SourceLine | None, sources: Mapping[str, str], array: str | None) -> tuple[str, ...]:

@@ -20,7 +20,8 @@ from lanewise.toolchain import native
 
 LANES = 32
 BLOCKS = 4  # of a launch that are looked at
-OF_A_SITE = 1024  # requests that are kept
+OF_A_WARP = 16  # requests of a site that are kept, over all blocks
+_WARPS = 32  # of a block
 REQUEST = np.dtype([("site", "<u4"), ("mask", "<u4"), ("warp", "<u4"), ("block", "<u4"), ("at", "<u8", (LANES,))])
 _FOLLOWED = frozenset((Space.GLOBAL, Space.SHARED))
 
@@ -57,8 +58,8 @@ class Sampler:
         self.sites = start.info.sites
         wanted = [site.recount is None and site.space in _FOLLOWED for site in self.sites]
         self._watch = np.array([WATCH_ACCESS if w else 0 for w in wanted] or [0], np.uint8)
-        self._left = np.array([OF_A_SITE if w else 0 for w in wanted] or [0], np.uint32)
-        self._requests = np.zeros(OF_A_SITE * max(1, sum(wanted)), REQUEST)
+        self._left = np.repeat(np.array([OF_A_WARP if w else 0 for w in wanted] or [0], np.uint32), _WARPS)
+        self._requests = np.zeros(OF_A_WARP * _WARPS * max(1, sum(wanted)), REQUEST)
         self._library.lw_sample_begin(
             self._table.ctypes.data, self._requests.ctypes.data, len(self._requests), self._left.ctypes.data
         )
@@ -66,9 +67,9 @@ class Sampler:
 
     def end(self) -> None:
         taken = self._library.lw_sample_taken(self._table.ctypes.data, self._requests.ctypes.data)
+        columns = [self._requests[name][:taken].tolist() for name in ("site", "mask", "warp", "block", "at")]
         self.requests = tuple(
-            Request(int(r["site"]), int(r["mask"]), int(r["warp"]), int(r["block"]), tuple(r["at"].tolist()))
-            for r in self._requests[:taken]
+            Request(site, mask, warp, block, tuple(at)) for site, mask, warp, block, at in zip(*columns, strict=True)
         )
         self._requests = np.zeros(0, REQUEST)
 

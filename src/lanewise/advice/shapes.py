@@ -72,6 +72,8 @@ def expected_us(subject: Subject, where: Placement) -> float:
 def best_shape(subject: Subject, changes: Iterable[Change]) -> Tried | None:
     """The fastest of the shapes that the model expects most of and that were run with the same results; None where
     none is worth it."""
+    if not subject.tries.asks_for_block:
+        return None
     most = (1 - WORTH) * subject.time_us
     expected = [(expected_us(subject, where), n, c) for n, c in enumerate(changes) if (where := placed(subject, c))]
     promising = sorted(item for item in expected if item[0] <= most)

@@ -1,8 +1,9 @@
 """Run a launch again with a change, leaving no trace: what a rule asks for before it says that a change helps.
 
 Device memory is a copy on write while it lasts, so nothing that a re-run writes is there after it, for this process or
-the program. Its output is thrown away, and the caches of the model are a copy of those before the launch. The launch as
-it was is run again too, on the same memory; a change counts only where both leave the same bytes.
+the program. Its output is thrown away, and the caches of the model are a copy of those before the launch. A change
+counts only where it leaves the same bytes as the launch: those that are there, if it reads nothing that it writes, else
+those that it leaves when it is run again on the same memory.
 
 What is compared are the lines that the launch's accesses stored (`emulator.trace`; where only a share of all lines is
 followed, those of the share). Lines that are stored and never read are filled with a pattern first: an element that a
@@ -29,7 +30,7 @@ from lanewise.emulator.unit import reachable
 from lanewise.errors import EnvironmentProblem, LanewiseError
 from lanewise.hardware.occupancy import occupancy
 from lanewise.model.launch import DeviceModel, Modelled
-from lanewise.ptx.syntax import Function, Instruction, Symbol
+from lanewise.ptx.syntax import Function, Instruction, Special, Symbol
 from lanewise.records import AccessKind, KernelResources, LaunchRecord, Space
 from lanewise.sass.kernel import MachineKernel
 from lanewise.sass.program import MachineProgram
@@ -131,10 +132,11 @@ class Tries:
         self._record = record
         self._launched = launched
         self._before = before
-        self._baseline: _Stored | None = None
+        self._baseline: _Stored | None = None  # what the launch leaves when it is run again, where that was needed
         self._outcomes: dict[Change, Outcome] = {}
         self._requests: tuple[Request, ...] | None = None
         self.refusal = self._refusal(alone)
+        self._left: tuple[_Stored | None] | None = None
 
     @property
     def grid(self) -> Dim:
@@ -147,8 +149,6 @@ class Tries:
     # ------------------------------------------------------------------ what can be tried
     def _refusal(self, alone: bool) -> str | None:
         s, info = self._setting, self._launched.kernel.info
-        if self._before is None:
-            return "its shape was launched often before"
         if not alone:
             return "other threads of the program use the device"
         if s.cooperative or info.spins:
@@ -168,6 +168,13 @@ class Tries:
             return "device memory cannot be copied on this system"
         return None
 
+    @property
+    def asks_for_block(self) -> bool:
+        """Whether the kernel reads the size of its block: one that does not is written for the size that it has."""
+        program = self._setting.program
+        functions = reachable(program, program.function(self._setting.name))
+        return any(_reads_block(function) for function in functions)
+
     # ------------------------------------------------------------------ re-runs
     def rerun(self, change: Change) -> Outcome:
         """Run the launch again with a change. Never raises for what the change does."""
@@ -177,7 +184,7 @@ class Tries:
 
     def _rerun(self, change: Change) -> Outcome:
         if self.refusal is not None or self._before is None:
-            return Outcome(None, None, False, self.refusal)
+            return Outcome(None, None, False, self.refusal or "its shape was launched often before")
         s = self._setting
         made = (s.resources, s.machine) if change.resident is None else self._with_bounds(change)
         if made is None:
@@ -190,7 +197,9 @@ class Tries:
             launched, stored = self._run(program, change.grid, change.block, machine)
             if launched.fault is not None:
                 return Outcome(None, None, False, launched.fault.message)
-            if self._baseline is None:
+            left = self._left_by_launch()
+            same = left is not None and stored.same(left)
+            if not same and self._baseline is None:
                 again, self._baseline = self._run(s.program, s.grid, s.block, s.machine)
                 if again.fault is not None:
                     self.refusal = "it cannot be run twice"
@@ -212,7 +221,17 @@ class Tries:
             machine=machine,
         )
         record, modelled = modelled_on(self._before.fork(), record, launched, machine)
-        return Outcome(record, modelled, stored.same(self._baseline))
+        return Outcome(record, modelled, same or (self._baseline is not None and stored.same(self._baseline)))
+
+    def _left_by_launch(self) -> _Stored | None:
+        """What the launch left, where it would leave the same again: it reads nothing that it writes."""
+        if self._left is None:
+            trace = self._launched.outcome.trace
+            assert trace is not None
+            stored = _stored_lines(trace)
+            again = len(stored) == len(_only_stored(trace))
+            self._left = (_Stored(stored, self._lines()[stored], trace.level) if again else None,)
+        return self._left[0]
 
     def _run(self, program: Program, grid: Dim, block: Dim, machine: MachineKernel) -> tuple[Launched, _Stored]:
         s, original = self._setting, self._launched.outcome.trace
@@ -311,6 +330,15 @@ def _uses_heap(function: Function) -> bool:
             isinstance(o, Symbol) and (o.name in _HEAP or o.name.startswith(_LAUNCHES_KERNELS)) for o in item.operands
         )
         for item in function.body
+    )
+
+
+def _reads_block(function: Function) -> bool:
+    return any(
+        isinstance(operand, Special) and operand.name.startswith("%ntid")
+        for item in function.body
+        if isinstance(item, Instruction)
+        for operand in item.operands
     )
 
 

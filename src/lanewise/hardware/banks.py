@@ -158,7 +158,10 @@ def words_by_bank(offsets: Iterable[int], width: int) -> dict[int, set[int]]:
 
 
 def _worst_bank(offsets: Iterable[int], width: int) -> int:
-    return max(len(words) for words in words_by_bank(offsets, width).values())
+    """The most distinct words of a bank; wide accesses are aligned, so they meet in all their banks or in none."""
+    unit = max(width, WORD_BYTES)
+    slots = WAVEFRONT_BYTES // unit
+    return max(Counter(place % slots for place in {offset // unit for offset in offsets}).values())
 
 
 def _shares(offsets: Sequence[int], mask: int, part: int) -> bool:

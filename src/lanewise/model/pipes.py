@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from lanewise.sass.listing import SassInstruction
 
@@ -75,6 +76,7 @@ class Registers:
     reads: tuple[str, ...]
 
 
+@lru_cache(maxsize=1 << 16)  # a kernel is walked again for each change that is weighed
 def registers(instruction: SassInstruction) -> Registers:
     """From the text of the listing: leading operands are results, except of instructions without one."""
     parts = [part.strip() for part in instruction.operands.split(",")] if instruction.operands else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.advice.layouts import Charge, Layout, candidates, distinct, passes, step_of
@@ -21,8 +21,9 @@ from lanewise.records import AccessKind, Finding, Space, Tried
 from lanewise.sass.costs import AccessCost
 
 NAME = "bank_conflict"
-_OF_A_SITE = 48  # requests that layouts are tried on
+_OF_A_SITE = 32  # requests that layouts are tried on
 _AS_GOOD = 1.01  # times of layouts that differ by less are taken as equal: the simpler one is given
+_FEW = 1.1  # times the fewest wavefronts up to which a layout is timed
 _MANY = 4  # words that are named
 
 
@@ -33,6 +34,11 @@ class Use:
     cost: AccessCost
     charge: Charge
     requests: Sequence[Request]
+
+    @property
+    def key(self) -> tuple[int, Charge]:
+        """Of the access of PTX, and how it is charged."""
+        return self.requests[0].site, self.charge
 
     @property
     def excess(self) -> int:
@@ -54,9 +60,9 @@ def find(subject: Subject) -> Iterable[Finding]:
     conflicting = [c for c in _shared(subject) if (c.wavefronts or 0) > (c.wavefronts_ideal or 0)]
     if not _worth(subject, _time(subject, {id(c): c.wavefronts_ideal or 0 for c in conflicting})):
         return
-    requests = subject.tries.requests()
+    by_site = _by_site(subject)
     for array in subject.tries.arrays():
-        uses = _uses(subject, array, requests)
+        uses = _uses(subject, array, by_site)
         excess = [use for use in uses if use.excess > 0]
         ideal = _time(subject, {id(use.cost): use.cost.wavefronts_ideal or 0 for use in excess})
         if excess and _worth(subject, ideal):
@@ -71,13 +77,18 @@ def _shared(subject: Subject) -> list[AccessCost]:
     return [c for c in subject.costs.accesses if c.space == Space.SHARED and c.requests and c.site is not None]
 
 
-def _uses(subject: Subject, array: SharedArray, requests: Sequence[Request]) -> list[Use]:
+def _by_site(subject: Subject) -> dict[int, list[Request]]:
+    """Different requests of shared memory, by site."""
+    found: dict[int, list[Request]] = {}
+    for request in subject.tries.requests():
+        if subject.sites[request.site].space == Space.SHARED:
+            found.setdefault(request.site, []).append(request)
+    return {site: distinct(made, _OF_A_SITE) for site, made in found.items()}
+
+
+def _uses(subject: Subject, array: SharedArray, by_site: Mapping[int, list[Request]]) -> list[Use]:
     """All accesses to an array. Empty where one of them is not charged by the addresses of its lanes alone, or reaches
     beyond the array too: its layout is not free then."""
-    by_site: dict[int, list[Request]] = {}
-    for request in requests:
-        if subject.sites[request.site].space == Space.SHARED:
-            by_site.setdefault(request.site, []).append(request)
     lines = {(site.module, site.ptx_line): site.index for site in subject.sites if site.recount is None}
     uses = []
     for cost in _shared(subject):
@@ -89,7 +100,7 @@ def _uses(subject: Subject, array: SharedArray, requests: Sequence[Request]) -> 
         charge = _charge(cost)
         if charge is None or not all(within):
             return []
-        uses.append(Use(cost, charge, distinct(made, _OF_A_SITE)))
+        uses.append(Use(cost, charge, made))
     return uses
 
 
@@ -121,27 +132,42 @@ def _time(subject: Subject, wavefronts: dict[int, int], placed: Placement | None
 
 
 # ---------------------------------------------------------------------- layouts
-def _tried(subject: Subject, array: SharedArray, uses: Sequence[Use]) -> list[Result]:
-    """Every layout that fits the device, in the order of `candidates`."""
+def _tried(subject: Subject, array: SharedArray, uses: Sequence[Use]) -> tuple[list[Result], int]:
+    """The layouts that fit the device and take about the fewest wavefronts, in the order of `candidates`, with their
+    times; and how many were looked at."""
     width = max(use.charge.width for use in uses)
-    now = [passes(use.requests, use.charge, array.start, None) for use in uses]
+    now = _passes(uses, array, None)
     conflicting = [r for use in uses if use.excess > 0 for r in use.requests]
-    results = []
+    counted = []
     for layout in candidates(conflicting, array.size, width):
         placed = _placed(subject, array, layout.extra_bytes(array.size))
-        if placed is None:
-            continue
-        then = [passes(use.requests, use.charge, array.start, layout) for use in uses]
-        wavefronts = tuple(
-            round((use.cost.wavefronts or 0) * after / before) if before else use.cost.wavefronts or 0
-            for use, before, after in zip(uses, now, then, strict=True)
-        )
-        changed = {id(use.cost): count for use, count in zip(uses, wavefronts, strict=True)}
-        warps = placed.blocks_per_sm * placed.warps_per_block
-        results.append(
-            Result(layout, _time(subject, changed, placed), wavefronts, layout.extra_bytes(array.size), warps)
-        )
-    return results
+        if placed is not None:
+            then = _passes(uses, array, layout)
+            counted.append((layout, placed, [_scaled(*item) for item in zip(uses, now, then, strict=True)]))
+    fewest = min((sum(wavefronts) for _, _, wavefronts in counted), default=0)
+    results = []
+    for layout, placed, wavefronts in counted:
+        if sum(wavefronts) <= _FEW * fewest:
+            changed = {id(use.cost): count for use, count in zip(uses, wavefronts, strict=True)}
+            time_us = _time(subject, changed, placed)
+            warps = placed.blocks_per_sm * placed.warps_per_block
+            results.append(Result(layout, time_us, tuple(wavefronts), layout.extra_bytes(array.size), warps))
+    return results, len(counted)
+
+
+def _scaled(use: Use, before: int, after: int) -> int:
+    """Wavefronts of a use in the whole launch, from those of the requests that are known."""
+    wavefronts = use.cost.wavefronts or 0
+    return round(wavefronts * after / before) if before else wavefronts
+
+
+def _passes(uses: Sequence[Use], array: SharedArray, layout: Layout | None) -> list[int]:
+    """Of the requests of each use; the copies of an access that unrolling made have the same."""
+    known: dict[tuple[int, Charge], int] = {}
+    for use in uses:
+        if use.key not in known:
+            known[use.key] = passes(use.requests, use.charge, array.start, layout)
+    return [known[use.key] for use in uses]
 
 
 def _placed(subject: Subject, array: SharedArray, extra_bytes: int) -> Placement | None:
@@ -175,7 +201,7 @@ def _finding(subject: Subject, array: SharedArray, uses: Sequence[Use], use: Use
     assert shown is not None
     assert use.cost.site is not None
     site = use.cost.site.site
-    results = _tried(subject, array, uses)
+    results, tried = _tried(subject, array, uses)
     best = _best(results)
     message, evidence = _message(subject, array, use, shown), [_evidence(use)]
     samples = (lane_sample(shown, subject.sites[shown.site]),)
@@ -185,7 +211,7 @@ def _finding(subject: Subject, array: SharedArray, uses: Sequence[Use], use: Use
             subject.record,
             message=message,
             evidence=evidence,
-            next_step=say("bank_conflict.nothing_helps", tried=str(len(results))),
+            next_step=say("bank_conflict.nothing_helps", tried=str(tried)),
             source=site.source,
             ptx_line=site.ptx_line,
             samples=samples,
@@ -234,7 +260,7 @@ def _element(subject: Subject, array: SharedArray, shown: Request, step: int, wo
     row, column = divmod(first, abs(step)) if step else (0, first)
     assert subject.sites[shown.site] is not None
     width = subject.sites[shown.site].width_bits // 8
-    if is_table(subject.sources, subject.sites[shown.site], array.name) and array.size % abs(step or 1) == 0:
+    if is_table(subject.sites[shown.site].source, subject.sources, array.name) and array.size % abs(step or 1) == 0:
         return f"{array.name}[{row}..{row + len(active(shown)) - 1}][{column // width}]"
     return f"{array.name}, words {_listed(words)}"
 

@@ -7,7 +7,7 @@
 #include "layout.h"
 
 #define FIELD(type, base, offset) (*(type *)((char *)(base) + (offset)))
-enum { LANES = 32 };
+enum { LANES = 32, WARPS = 32 };
 
 typedef struct { /* numpy.dtype in sampling.py */
     uint32_t site, mask, warp, block;
@@ -17,19 +17,21 @@ typedef struct { /* numpy.dtype in sampling.py */
 typedef struct {
     void *hooks[HOOKS_SIZE / 8]; /* first: this is the table that kernels call */
     Request *next, *end;
-    uint32_t *left; /* by site: requests still wanted */
+    uint32_t *left; /* by site and warp of a block: requests still wanted */
 } Sample;
 
 static void on_access(void *warp, void *worker, uint32_t site, uint32_t mask, uint32_t active, const uint64_t *at,
                       const void *values) {
     (void)active, (void)values;
     Sample *s = FIELD(Sample *, FIELD(void *, worker, WORKER_LAUNCH), LAUNCH_HOOKS);
-    if (!mask || !s->left[site] || s->next == s->end) return;
-    s->left[site]--;
+    uint32_t index = FIELD(uint32_t, warp, WARP_INDEX);
+    uint32_t *left = s->left + (uint64_t)site * WARPS + index;
+    if (!mask || !*left || s->next == s->end) return;
+    --*left;
     Request *r = s->next++;
     r->site = site;
     r->mask = mask;
-    r->warp = FIELD(uint32_t, warp, WARP_INDEX);
+    r->warp = index;
     r->block = (uint32_t)FIELD(uint64_t, FIELD(void *, warp, WARP_BLOCK), BLOCK_LINEAR);
     memcpy(r->at, at, sizeof r->at);
 }
