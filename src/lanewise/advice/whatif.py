@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable
+from dataclasses import fields, replace
 
 from lanewise.advice.groups import SECTOR, Group, footprint
 from lanewise.advice.subject import Subject
@@ -15,6 +15,7 @@ from lanewise.records import AccessKind
 from lanewise.sass.costs import AccessCost
 
 _SECTORS_OF_LINE = 4
+_COLUMNS = tuple(column.name for column in fields(SiteTraffic))
 _WARP = 32
 _WIDEST = 16  # bytes of a lane in one access
 _RANDOM_WAVEFRONTS = 3.53  # of 32 balls in 32 bins the fullest has so many on average
@@ -35,8 +36,11 @@ def coalesced(subject: Subject, changed: Iterable[Group], *, packed: bool) -> De
         share = group.sectors_ideal / group.sectors if group.sectors else 1.0
         touched = footprint(subject, group.sites)
         used = min(1.0, group.bytes_asked / touched) if packed and touched else 1.0
-        for index in group.sites & sites.keys():
-            sites[index] = _narrower(sites[index], share, used)
+        # What one access brings to the L1 others find there, so the group is narrowed as a whole.
+        followed = {index: sites[index] for index in sorted(group.sites & sites.keys())}
+        before = _sum(followed.values())
+        whole = _narrower(before, share, used)
+        sites |= {index: _scaled(whole, site.sectors / before.sectors) for index, site in followed.items()}
         if group.kind == AccessKind.STORE:
             all_stored = footprint(subject, _stores(subject))
             part = touched / all_stored if all_stored else 0.0
@@ -60,7 +64,8 @@ def from_shared(subject: Subject, group: Group, size: int) -> Demand:
     blocks_bytes = size / placed.warps_per_block  # that a warp copies
     copies = blocks_bytes / (_WARP * _WIDEST)
     own = sum(group_sites.dram_sectors for index, group_sites in subject.traffic.sites.items() if index in group.sites)
-    looked_up = group.requests / placed.warps * _RANDOM_WAVEFRONTS / rates.shared_wavefronts
+    # As instructions the loads are still among those of the LSU.
+    looked_up = group.requests / placed.warps * (_RANDOM_WAVEFRONTS - 1) / rates.shared_wavefronts
     return replace(
         asked,
         l1_cycles=asked.l1_cycles + looked_up + 2 * copies * _WIDEST * _WARP / rates.l1_bytes,
@@ -91,6 +96,14 @@ def _ideal(cost: AccessCost) -> AccessCost:
     if site is not None:
         site = replace(site, sectors=site.sectors_ideal, wavefronts=site.wavefronts_ideal)
     return replace(cost, sectors=cost.sectors_ideal, site=site)
+
+
+def _sum(sites: Collection[SiteTraffic]) -> SiteTraffic:
+    return SiteTraffic(*(sum(getattr(site, column) for site in sites) for column in _COLUMNS))
+
+
+def _scaled(site: SiteTraffic, by: float) -> SiteTraffic:
+    return SiteTraffic(*(getattr(site, column) * by for column in _COLUMNS))
 
 
 def _narrower(site: SiteTraffic, share: float, used: float) -> SiteTraffic:
