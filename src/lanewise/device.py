@@ -31,7 +31,7 @@ from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.program import Program
 from lanewise.errors import LanewiseError, UnsupportedCode
 from lanewise.hardware.device import DeviceSpec
-from lanewise.model.launch import DeviceModel, Modelled, unavailable
+from lanewise.model.launch import DeviceModel, Modelled, coarse, unavailable
 from lanewise.ptx import parse
 from lanewise.ptx.syntax import Function
 from lanewise.records import Finding, KernelCode, KernelResources, LaunchRecord, SourceLine, Unsupported
@@ -117,6 +117,7 @@ class EmulatedDevice:
             try:
                 self._model = DeviceModel(spec, cold=cold)
                 self._beside = [DeviceModel(other, cold=cold) for other in beside]
+                self.notes.update((coarse(one), None) for one in (spec, *beside) if one.coarse)
             except LanewiseError as error:
                 self.notes[unavailable(error)] = None
 

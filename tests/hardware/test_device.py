@@ -111,6 +111,11 @@ def test_properties_follow_the_device() -> None:
         ('name = "NVIDIA H200"', "name = 7", "name = 7"),
         ('name = "NVIDIA H200"', "nom = 7", "key name is missing; unknown key nom"),
         ("[values]", "[values", "Expected ']'"),
+        ("dram_gb_s = [4430,", "dram_gb_s = [inf,", "dram_gb_s = inf: no device has more than 1e+15"),
+        ("mma_share = [0.59,", "mma_share = [2,", "mma_share = 2: above the whole, 1"),
+        ("dram_access_bytes = [64,", "dram_access_bytes = [7,", "dram_access_bytes = 7: one of 32, 64 and 128"),
+        ("l2_slices = [96,", "l2_slices = [1000000,", "l2_slices = 1000000: above the lines of the L2"),
+        ("cluster_sms = [[18,", "cluster_sms = [[180,", "together above sm_count 132"),
     ],
 )
 def test_a_broken_file_gets_one_message(tmp_path: Path, before: str, after: str, message: str) -> None:
@@ -121,6 +126,20 @@ def test_a_broken_file_gets_one_message(tmp_path: Path, before: str, after: str,
         device.load(str(path))
     assert caught.value.message.startswith(f"device file {path}: ")
     assert message in caught.value.message
+
+
+def test_a_directory_and_a_file_of_bytes_are_no_device_files(tmp_path: Path) -> None:
+    (tmp_path / "folder.toml").mkdir()
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    for name in ("folder.toml", "bytes.toml"):
+        with pytest.raises(UsageError, match=f"cannot read the device file {tmp_path / name}"):
+            device.load(str(tmp_path / name))
+
+
+def test_devices_that_are_mostly_guessed_are_coarse() -> None:
+    coarse = {name for name in device.names() if device.load(name).coarse}
+    assert coarse >= {"mtt_s80", "mtt_s4000", "rtx4090d", "a100"}
+    assert not coarse & {"h200", "h100"}
 
 
 def test_a_file_of_ones_own(tmp_path: Path) -> None:

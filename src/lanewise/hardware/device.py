@@ -24,6 +24,8 @@ from lanewise.hardware.rates import Rates
 
 _ROUNDING = 1.01  # datasheets round; more than this over what clocks and units give is a contradiction
 _SHORTFALL = 0.9
+_MOST = 1e15  # of anything
+_ACCESSES = (32, 64, 128)  # bytes of DRAM that may be read at once
 
 
 class Status(StrEnum):
@@ -85,6 +87,12 @@ class DeviceSpec:
         """The architecture that code for this device is compiled for, as `sm_90`."""
         major, minor = self.compute_capability
         return f"sm_{major}{minor}"
+
+    @property
+    def coarse(self) -> bool:
+        """Whether most of what times depend on is estimated."""
+        known = [self.origins[field.name].status for field in fields(Rates)]
+        return 2 * known.count(Status.ESTIMATED) > len(known)
 
     @property
     def peak_fp32_tflops(self) -> float:
@@ -238,6 +246,8 @@ def _table(
             raise _wrong(where, f"{spelled} = {value!r}: {kind} is wanted")
         if kind != "bool" and not (value > 0 or (value == 0 and name in _MAY_BE_ZERO)):
             raise _wrong(where, f"{spelled} = {value!r}: it must be positive")
+        if kind != "bool" and value > _MOST:
+            raise _wrong(where, f"{spelled} = {value!r}: no device has more than {_MOST:.0e}")
         values[name], origins[name] = value, sources[source]
     return values, origins
 
@@ -273,9 +283,19 @@ def _check(spec: DeviceSpec, where: str) -> None:
         ("fma_rate", rates.fma_rate, "issue_rate", rates.issue_rate),
         ("l1_latency", rates.l1_latency, "l2_latency", rates.l2_latency),
         ("l2_latency", rates.l2_latency, "dram_latency", rates.dram_latency),
+        ("mma_share", rates.mma_share, "the whole,", 1),
+        ("constant_cache_bytes", rates.constant_cache_bytes, "the constant memory of a kernel,", 65536),
+        ("coalescing_sms", rates.coalescing_sms, "sm_count", values.sm_count),
+        ("l2_slices", rates.l2_slices, "the lines of the L2,", values.l2_bytes / 128),
     )
     for name, value, bound, limit in most:
         if value > limit:
             raise _wrong(where, f"rates.{name} = {value}: above {bound} {limit:.6g}")
+    if rates.dram_access_bytes not in _ACCESSES:
+        raise _wrong(where, f"rates.dram_access_bytes = {rates.dram_access_bytes}: one of 32, 64 and 128 is wanted")
+    if sum(values.cluster_sms) > values.sm_count:
+        raise _wrong(
+            where, f"values.cluster_sms = {list(values.cluster_sms)}: together above sm_count {values.sm_count}"
+        )
     if values.l2_bytes >= values.memory_bytes:
         raise _wrong(where, f"values.l2_bytes = {values.l2_bytes}: not below memory_bytes {values.memory_bytes}")

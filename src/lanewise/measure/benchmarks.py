@@ -205,7 +205,7 @@ def measure(bench: Bench, tell: Tell) -> dict[str, float]:
     empty = bench.driver.function(bench.module, "empty")
     few, lots = (bench.driver.timed(empty, blocks, 256, []) for blocks in (16384, 65536))
     rounds, stay = 4, 8000
-    arguments = [Pointer(bench.memory), Pointer(bench.memory + 64 * MB), Long(stay)]
+    arguments = [Pointer(bench.memory), Long(stay)]
     threads = 2048 if bench.driver.attribute(_THREADS_OF_SM) >= 2048 else bench.driver.attribute(_THREADS_OF_SM)
     blocks = bench.sms * rounds * threads // 256
     found["block_latency"] = _round(

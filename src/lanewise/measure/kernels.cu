@@ -371,15 +371,12 @@ extern "C" __global__ void latency_atomic_shared(long long* clocks, u32* out, in
 
 extern "C" __global__ void empty() {}
 extern "C" __global__ void empty_shared() { extern __shared__ u32 words[]; }
-// Where blocks go: the SM of each and when it started; each stays for `stay` cycles.
-extern "C" __global__ void place(u32* sm, u64* when, long long stay) {
+// Where blocks go: the SM of each, which stays for `stay` cycles.
+extern "C" __global__ void place(u32* sm, long long stay) {
   if (threadIdx.x == 0) {
     u32 id;
     asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
-    u64 now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     sm[blockIdx.x] = id;
-    when[blockIdx.x] = now;
     long long start = ticks();
     while (ticks() - start < stay) {}
   }

@@ -152,6 +152,13 @@ def _roof(spec: DeviceSpec, asked: Demand, timed: Timing) -> Roof:
     )
 
 
+def coarse(spec: DeviceSpec) -> str:
+    """The note for a report of a device that is mostly guessed."""
+    return (
+        f"times of the {spec.name} are coarse: most of what they depend on is estimated (`lanewise devices {spec.key}`)"
+    )
+
+
 def unavailable(error: LanewiseError) -> str:
     """The note for a report without times."""
     return f"no caches and no times: {error.message}"

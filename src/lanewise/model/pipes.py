@@ -1,6 +1,6 @@
 """Which unit executes a machine instruction, and how long its result takes.
 
-Source: CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions", for the classes; CUDA Binary
+Source: CUDA C++ Best Practices Guide, "Throughput of Native Arithmetic Instructions", for the classes; CUDA Binary
 Utilities, "Instruction Set Reference", for the opcodes.
 """
 
