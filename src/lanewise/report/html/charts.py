@@ -97,7 +97,8 @@ def _corners(points: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 @lru_cache(maxsize=512)
 def _curve_chart(curve: Curve, label: str) -> Markup:
     kilobytes = curve.key == "shared"
-    chart = _chart(_CURVE, range=(0, curve.most), y_labels=[0, curve.most // 4, curve.most // 2, curve.most])
+    labels = [curve.most * quarter // 4 for quarter in range(5)]
+    chart = _chart(_CURVE, range=(0, curve.most), y_labels=labels, margin_right=22)
     last = curve.points[-1][0]
     step = last / 4
     if kilobytes:

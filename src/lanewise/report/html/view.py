@@ -192,7 +192,7 @@ def _kernel(
         ),
         verdict=_verdict(fold, [problem.sentence for problem in found], words),
         files=heat_files(fold, rows, code, sources, result.program),
-        maps=_maps([sample for sample in first.samples if sample not in with_advice])[:MOST_MAPS],
+        maps=_maps([s for s in first.samples if s not in with_advice], words)[:MOST_MAPS],
         flows=flows(first),
         units=tuple(unit for unit in first.units[:MOST_UNITS] if unit.share >= 0.005),
         curves=occupancy_curves(first),
@@ -253,25 +253,28 @@ def _advice(finding: Finding, number: str, words: Catalogue) -> AdviceView:
         before_us=gain.before_us if gain is not None else 0.0,
         after_us=gain.after_us if gain is not None else 0.0,
         commands=tuple(advice.pointers(finding, number, words)),
-        maps=_maps(finding.samples),
+        maps=_maps(finding.samples, words),
     )
 
 
-def _maps(samples: Sequence[LaneSample]) -> tuple[MapView, ...]:
+def _maps(samples: Sequence[LaneSample], words: Catalogue) -> tuple[MapView, ...]:
     """Those that can be drawn, the farthest from its ideal first."""
     drawn = [(sample, made) for sample in samples if (made := lane_map(sample)) is not None]
     drawn.sort(key=lambda item: -(item[1].actual / max(item[1].ideal, 1)))
-    return tuple(MapView(_title(sample), made) for sample, made in drawn)
+    return tuple(MapView(_title(sample, words), made) for sample, made in drawn)
 
 
-def _title(sample: LaneSample) -> str:
+def _title(sample: LaneSample, words: Catalogue) -> str:
     """`transpose.cu:10, store global out, 32 bits`."""
     if sample.file is not None and sample.line is not None:
         where = f"{basename(sample.file)}:{sample.line}"
     else:
-        where = f"PTX line {sample.ptx_line}"
-    what = " ".join(part for part in (sample.kind.value, sample.space.value, sample.array or "") if part)
-    return f"{where}, {what}, {sample.width_bits} bits"
+        where = f"PTX {sample.ptx_line}"
+    what = " ".join(
+        part for part in (words.say(f"kind.{sample.kind.value}"), sample.space.value, sample.array or "") if part
+    )
+    bits = words.say("html.bits")
+    return f"{where}, {what}, {sample.width_bits} {bits}"
 
 
 def _finding(finding: Finding, times: int, program: str) -> FindingView:
