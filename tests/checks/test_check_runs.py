@@ -187,10 +187,18 @@ def test_schedules(source: Path, tmp_path: Path) -> None:
 
 
 def test_run_with_checks_keeps_its_report(source: Path, tmp_path: Path) -> None:
-    status, document, text = check(source, "--check=race --- r", folder=tmp_path, command="run")
+    options = "--check=race --build both --schedules 2 --- r"
+    status, document, text = check(source, options, folder=tmp_path, command="run")
     assert status == ExitCode.FINDINGS
     assert document["check"]["checks"] == ["race"]  # type: ignore[index]
+    assert document["check"]["launches"] == 2 * 2 * 2  # type: ignore[index]
     assert "requests" in text or "req." in text
+
+
+def test_options_of_checks_need_a_check(source: Path, tmp_path: Path) -> None:
+    status, _, text = check(source, "--schedules 2 --- r", folder=tmp_path, command="run")
+    assert status == ExitCode.USAGE
+    assert "add --check" in text
 
 
 def test_suppressions_of_a_file(source: Path, tmp_path: Path) -> None:

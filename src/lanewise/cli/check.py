@@ -11,9 +11,9 @@ import typer
 
 from lanewise.checks import selection
 from lanewise.cli import files, run
+from lanewise.cli.check_options import BuildOption, ConfigOption, SchedulesOption, refuse
 from lanewise.cli.exit_codes import SIGNAL_BASE, check_status
 from lanewise.cli.progress import ProgressLine
-from lanewise.errors import UsageError
 from lanewise.report.check import all_findings
 from lanewise.report.json import to_json
 from lanewise.report.sarif import to_sarif
@@ -31,16 +31,9 @@ def check(
     ] = "all",
     json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON too.")] = None,
     sarif: Annotated[Path | None, typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF.")] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Suppressions; else lanewise.toml or pyproject.toml near the program."),
-    ] = None,
-    build: Annotated[
-        Build, typer.Option(help="Which build of sources to run: optimised, plain (without optimisation), or both.")
-    ] = Build.OPTIMISED,
-    schedules: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Run N times, blocks and warps in another order each time.")
-    ] = 1,
+    config: ConfigOption = None,
+    build: BuildOption = Build.OPTIMISED,
+    schedules: SchedulesOption = 1,
     device: Annotated[
         str, typer.Option(metavar="NAME", help="The card to model; `lanewise devices` lists them.")
     ] = DEFAULT_DEVICE,
@@ -72,8 +65,7 @@ def check(
     for path in (json, sarif):
         if path is not None:
             files.check_writable(path, force=force)
-    if config is not None and not config.is_file():
-        raise UsageError(f"{config} is no file")
+    refuse(config, build, schedules, checks=True)
     line = ProgressLine(sys.stderr, width=terminal_width()) if sys.stderr.isatty() and not quiet else None
     request = RunRequest(
         inputs=inputs,

@@ -14,6 +14,7 @@ import typer
 
 from lanewise.checks import selection
 from lanewise.cli import files, last_run
+from lanewise.cli.check_options import BuildOption, ConfigOption, SchedulesOption, refuse
 from lanewise.cli.exit_codes import SIGNAL_BASE, exit_status
 from lanewise.cli.progress import ProgressLine
 from lanewise.errors import UsageError
@@ -21,7 +22,7 @@ from lanewise.hardware import device as devices
 from lanewise.records import RunResult
 from lanewise.report.json import to_json
 from lanewise.report.terminal import print_report, terminal_width
-from lanewise.request import DEFAULT_DEVICE, RunRequest
+from lanewise.request import DEFAULT_DEVICE, Build, RunRequest
 from lanewise.toolchain import flags as nvcc_flags
 
 SEPARATOR = "--"
@@ -79,6 +80,9 @@ def run(
             help="Check too, for all or for some of bounds,race,uninitialised,barrier,leak (see check).",
         ),
     ] = None,
+    config: ConfigOption = None,
+    build: BuildOption = Build.OPTIMISED,
+    schedules: SchedulesOption = 1,
     advice: Annotated[
         bool, typer.Option("--advice/--no-advice", help="Say what to change, tried where it can be.")
     ] = True,
@@ -107,6 +111,7 @@ def run(
     for path, _ in outputs:
         for written in [_of_device(path, key) for key in keys] or [path]:
             files.check_writable(written, force=force)
+    refuse(config, build, schedules, checks=check is not None)
     line = ProgressLine(sys.stderr, width=terminal_width()) if sys.stderr.isatty() and not quiet else None
     request = RunRequest(
         inputs=inputs,
@@ -123,6 +128,9 @@ def run(
         advice=advice,
         progress=line,
         checks=() if check is None else selection.names(selection.parse(check)),
+        config=config,
+        build=build,
+        schedules=schedules,
     )
     try:
         with closing(line) if line is not None else nullcontext():
