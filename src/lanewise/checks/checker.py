@@ -16,6 +16,7 @@ from lanewise.checks.library import FOUND, SPAN, UNDEFINED, library
 from lanewise.checks.selection import ALL, Check, events
 from lanewise.checks.streams import Issued, Streams
 from lanewise.checks.tables import Tables, synchronises, tables, watched
+from lanewise.emulator.compile import KernelInfo
 from lanewise.emulator.engine import Launched
 from lanewise.emulator.instrument import Events, LaunchStart
 from lanewise.emulator.launch import FaultReport
@@ -25,6 +26,20 @@ from lanewise.records import CheckSummary, Finding, LaunchRecord, Severity, Sour
 LANES = 32
 _FRESH = frozenset(("malloc", "device-malloc"))  # kinds of allocations that nobody has written when they are made
 _CHECKED = frozenset((Space.GLOBAL, Space.SHARED, Space.LOCAL))
+
+
+_UNTOLD = {  # KernelInfo.untold in words
+    "bulk": "bulk copies",
+    "remote": "shared memory of other blocks",
+    "surface": "surfaces",
+    "tensor": "copies of tensors",
+    "texture": "textures",
+    "wgmma": "what wgmma reads of shared memory",
+}
+_UNSEEN = (
+    "uninitialised values (asynchronous copies, surfaces, matrix stores or other blocks' shared memory are written "
+    "unseen, and all memory counts as written after it)"
+)
 
 
 class Checker:
@@ -52,6 +67,7 @@ class Checker:
     def start_counts(self) -> None:
         """What was checked is counted from here."""
         self.launches = self.accesses = self.threads = 0
+        self._unseen: dict[tuple[str, str], None] = {}  # what was not looked at, and a kernel
         self.lost = 0  # findings beyond those that the runtime keeps
 
     def __del__(self) -> None:
@@ -190,6 +206,9 @@ class Checker:
     def summary(self) -> CheckSummary:
         """What was checked so far."""
         unchecked = []
+        for what in dict.fromkeys(what for what, _ in self._unseen):
+            kernels = ", ".join(kernel for other, kernel in self._unseen if other == what)
+            unchecked.append(f"{what}, in {kernels}")
         for _, concurrent in self._streams.values():
             if concurrent.dropped:
                 unchecked.append(
@@ -213,7 +232,15 @@ class Checker:
         accesses = [access for access in record.accesses if access.basis == "ptx" and access.space in _CHECKED]
         self.accesses += sum(access.requests for access in accesses)
         self.threads += sum(access.threads_on for access in accesses)
+        self._note_unseen(record.kernel.split("(")[0], launched.kernel.info)
         return replace(record, findings=self._findings(record.kernel, launched.outcome.fault, launched.fault))
+
+    def _note_unseen(self, kernel: str, info: KernelInfo) -> None:
+        if Check.RACE in self.checks and info.untold:
+            what = ", ".join(dict.fromkeys(_UNTOLD[kind] for kind in info.untold))
+            self._unseen[f"races with {what}", kernel] = None
+        if Check.UNINITIALISED in self.checks and info.unseen_writes:
+            self._unseen[_UNSEEN, kernel] = None
 
     def _findings(self, kernel: str, fault: FaultReport | None, fault_finding: Finding | None) -> tuple[Finding, ...]:
         assert self._start is not None

@@ -18,7 +18,7 @@ _SEVERITY = {
     AS_ERROR: Severity.ERROR,
     AS_UNORDERED: Severity.WARNING,
     AS_SAME_VALUE: Severity.NOTE,
-    AS_NO_ACQUIRE: Severity.NOTE,
+    AS_NO_ACQUIRE: Severity.WARNING,
 }
 _NOUN = {"read": "read", "write": "write", "atomic": "atomic access"}
 _WHY = {
@@ -29,7 +29,8 @@ _WHY = {
     ),
     AS_SAME_VALUE: "nothing orders the two, but both write the same value",
     AS_NO_ACQUIRE: (
-        "ordered by an atomic or a flag, but the reader has no fence after it: the PTX memory model asks for one"
+        "not ordered by the PTX memory model: an atomic or a flag was read in between, but no fence lies after it, so "
+        "the data may still be read from a cache as it was before"
     ),
 }
 
@@ -50,7 +51,9 @@ def _finding(launched: CheckedLaunch, raw: Any) -> Finding:
     here, there = launched.side(now), launched.side(before)
     scope = _scope(now, before)
     first, second = _NOUN[there.did], _NOUN[here.did]
-    kind = {AS_SAME_VALUE: "same-value write", AS_UNORDERED: "unordered access"}.get(how, "race")
+    kind = {AS_SAME_VALUE: "same-value write", AS_UNORDERED: "unordered access", AS_NO_ACQUIRE: "unordered access"}.get(
+        how, "race"
+    )
     pair = f"{first} and {second}" if first != second else f"two {first}s"
     if first.endswith("access") and first == second:
         pair = "two atomic accesses"

@@ -19,7 +19,7 @@ from lanewise.records import AccessKind, SourceLine, Space
 _SPACES = {Space.GLOBAL: 0, Space.SHARED: 1, Space.LOCAL: 2}
 _ELSEWHERE = 3
 _KINDS = {AccessKind.LOAD: 0, AccessKind.STORE: 1, AccessKind.ATOMIC: 2}
-_VOLATILE, _ACQUIRE, _RELEASE, _GENERIC = 1, 2, 4, 8
+_VOLATILE, _ACQUIRE, _RELEASE, _GENERIC, _ASYNC = 1, 2, 4, 8, 16
 _BOTH = ("acq_rel", "sc")
 
 
@@ -69,7 +69,8 @@ def tables(info: KernelInfo, shared_bytes: int) -> Tables:
 def _row(site: SiteInfo, line: int, shared_bytes: int) -> tuple[int, ...]:
     modifiers = site.opcode.split(".")[1:]
     types = [modifier for modifier in modifiers if modifier in TYPE_BITS]
-    element = TYPE_BITS[types[-1]] // 8 if types else site.width_bits // 8
+    bytes_ = (site.told_bits or site.width_bits) // 8
+    element = min(bytes_, TYPE_BITS[types[-1]] // 8) if types else bytes_
     flags = _VOLATILE if "volatile" in modifiers else 0
     atomic = site.kind == AccessKind.ATOMIC
     if "acquire" in modifiers or (atomic and any(m in modifiers for m in _BOTH)):
@@ -78,11 +79,12 @@ def _row(site: SiteInfo, line: int, shared_bytes: int) -> tuple[int, ...]:
         flags |= _RELEASE
     if site.generic and site.space == Space.GLOBAL:
         flags |= _GENERIC
+    if site.opcode.startswith("cp.async") and site.space == Space.SHARED:
+        flags |= _ASYNC
     low, high = site.range or (0, 0)
     high = shared_bytes if high < 0 else high
     space = _SPACES.get(site.space, _ELSEWHERE)
     near, far = (min(site.distances), max(site.distances)) if site.distances else (0, 0)
-    bytes_ = site.width_bits // 8
     return (
         space, _KINDS[site.kind], bytes_, element, _scope(site, modifiers), flags, line, low, high, near, far
     )  # fmt: skip

@@ -48,6 +48,7 @@ class KernelInfo:
     unseen_writes: bool = False  # instructions write memory that instruments are not told of
     trip_rows: tuple[tuple[TripPlan, int], ...] = ()  # an unrolled loop, and the number of its first stage in `blocks`
     fences: bool = False  # some instruction is a fence
+    untold: tuple[str, ...] = ()  # kinds of accesses that instruments are not told of: rooms of `lowering`
 
     @property
     def counters(self) -> int:
@@ -163,6 +164,7 @@ def kernel_info(unit: Unit) -> KernelInfo:
         unit.unseen_writes,
         tuple(unit.trip_rows.items()),
         unit.fences,
+        unit.untold,
     )
 
 

@@ -150,7 +150,9 @@ class Hooks:
     member masks; `orders`: 1 for bar.warp.sync, 0 for exchanges. `FENCE(warp, worker, active, scope)`: scope as of
     `lowering.events.SCOPES`. `RANGE(warp, worker, site, mask, active, addresses)`: some lanes may have left
     `SiteInfo.range`. `MEET(warp, worker, mask, hosts, arrives)`: lanes arrive at mbarriers (1), by their addresses in
-    this process, or have waited for them (0).
+    this process, or have waited for them (0). `COPIES(warp, worker, mask, what, pending)`: what `cp.async` copied to
+    shared memory is a group (`events.COMMITTED`), or has landed: all of it (`events.LANDED`), or all groups but the
+    last `pending` (`events.LANDED_BUT`).
 
     What is defined: one bit a byte, eight bytes of one lane in a byte, 1 where it is not. `LOADED(warp, worker, site,
     mask, addresses, vectors)` fills a vector a component; `STORED(warp, worker, site, mask, addresses, vectors, way)`
@@ -170,6 +172,7 @@ class Hooks:
     STORED = 72
     UNDEFINED = 80
     MEET = 88
+    COPIES = 96
     SIZE = 128
 
 

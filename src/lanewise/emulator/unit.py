@@ -57,6 +57,9 @@ class SiteInfo:
     distances: tuple[int, ...] = ()  # of the lanes of a shared access from one scalar, where they are constants
     pointer: tuple[str, int] | None = None  # a global address: ("param", offset) or ("at", address) it is built from
     recount: Recount | None = None  # the access of the site before it, counted again for its machine code
+    told_bits: int | None = (
+        None  # of each access that instruments are told of, where there are several; else width_bits
+    )
     copy: int | None = None  # which copy of the access in an unrolled loop: stage by stage
 
 
@@ -97,6 +100,7 @@ class Unit:
         events: Events = SILENT,
     ) -> None:
         self.unseen_writes = any(map(_writes_unseen, reachable(program, kernel)))
+        self.untold = tuple(sorted({kind for f in reachable(program, kernel) for kind in _untold(f)}))
         self.fences = any(i.opcode in ("fence", "membar") for f in reachable(program, kernel) for i in _instructions(f))
         # Where instructions write memory without a word, nothing can be said of what is defined.
         self.events = replace(events, defined=events.defined and not self.unseen_writes)
@@ -411,6 +415,24 @@ def _writes_unseen(function: Function) -> bool:
         if s.opcode == "mapa" or s.has("shared::cluster") or (spec is not None and spec.lowering in _UNSEEN):
             return True
     return False
+
+
+_UNTOLD = frozenset(
+    (
+        "texture.tex", "texture.tld4", "surface.suld", "surface.sust", "surface.sust_formatted", "surface.sured",
+        "wgmma.mma_async", "bulk.copy", "bulk.reduce", "tensor.copy", "tensor.reduce", "remote.store", "remote.reduce",
+    )
+)  # fmt: skip
+
+
+def _untold(function: Function) -> Iterator[str]:
+    """Kinds of accesses, by their room in `lowering`, that no instrument is told of."""
+    for s in _instructions(function):
+        spec = lookup(s)
+        if spec is not None and spec.lowering in _UNTOLD:
+            yield spec.lowering.split(".")[0]
+        elif s.opcode == "mapa" or s.has("shared::cluster"):
+            yield "remote"
 
 
 def _instructions(function: Function) -> Iterator[Instruction]:

@@ -76,7 +76,7 @@ __global__ void last_block_with_plain_loads(float* part, float* out, unsigned* c
   __syncthreads();
   if (last && threadIdx.x == 0) {
     float sum = 0;
-    for (int i = 0; i < gridDim.x; i++) sum += part[i];  // expect: race note
+    for (int i = 0; i < gridDim.x; i++) sum += part[i];  // expect: race warning
     out[0] = sum;
   }
 }

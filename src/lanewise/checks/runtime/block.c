@@ -56,7 +56,7 @@ void lw_block(Worker w, Block b, uint64_t begins) {
     s->block = (uint32_t)FIELD(uint64_t, b, BLOCK_LINEAR);
     if (c->initialised)
         lw_undefine_block(s, FIELD(uint64_t, launch, LAUNCH_SHARED_BYTES), FIELD(uint64_t, launch, LAUNCH_LOCAL_BYTES));
-    s->acquired_count = 0;
+    s->acquired_count = s->copying_count = 0;
     if (s->known) memset(s->known, 0, sizeof(uint32_t[MOST_WARPS][MOST_WARPS]));
     all_in_step(s);
     for (uint32_t v = 0; v < c->warps; v++) {
@@ -66,6 +66,7 @@ void lw_block(Worker w, Block b, uint64_t begins) {
         ws->fenced = false;
         ws->syncing = 0;
         ws->partial_mask = 0;
+        memset(ws->group, 0, sizeof ws->group);
         if (ws->known) memset(ws->known, 0, sizeof(uint32_t[LANES][LANES]));
         memset(ws->fence, 0, sizeof ws->fence);
     }
@@ -187,6 +188,7 @@ void lw_warp_sync(Warp x, Worker w, uint32_t place, uint32_t active, uint32_t or
     uint32_t v = warp_of(x), here = alive(x), outside = 0, absent = 0, seen = 0;
     WarpState *ws = &s->warp[v];
     bool one = true;
+    if (!active) return; /* of a guarded one: no lane's predicate holds */
     uint32_t first = members[__builtin_ctz(active)];
     for (uint32_t rest = active; rest; rest &= rest - 1) {
         uint32_t m = (uint32_t)__builtin_ctz(rest), named = members[m];

@@ -22,7 +22,7 @@ enum { LANES = 32, ROW_BITS = 22, MOST_WARPS = 32, MOST_LINES = 1 << 13 };
 /* --- what Python tells of a kernel; numpy.dtype in library.py */
 enum { IN_GLOBAL, IN_SHARED, IN_LOCAL, IN_NONE };
 enum { IS_LOAD, IS_STORE, IS_ATOMIC };
-enum { IS_VOLATILE = 1, IS_ACQUIRE = 2, IS_RELEASE = 4, IS_GENERIC = 8 };
+enum { IS_VOLATILE = 1, IS_ACQUIRE = 2, IS_RELEASE = 4, IS_GENERIC = 8, IS_ASYNC = 16 };
 typedef struct {
     uint8_t space, kind, bytes, element; /* bytes of a lane, and of one of its components */
     uint8_t scope, flags;                /* scope of a strong access, 0: a weak one */
@@ -128,6 +128,7 @@ typedef struct {
     uint16_t arrived, waits; /* by number */
     uint32_t arrived_place[BARRIERS_OF_A_BLOCK], arrived_mask[BARRIERS_OF_A_BLOCK], arrive_tick[BARRIERS_OF_A_BLOCK];
     uint32_t syncing, synced; /* the mask of a bar.warp.sync that lanes came to without the others; those lanes */
+    uint32_t group[LANES]; /* groups of asynchronous copies that each lane has committed */
     uint32_t partial_place, partial_mask; /* lanes that came to a barrier without the others */
 } WarpState;
 
@@ -136,6 +137,14 @@ typedef struct {
 typedef struct {
     uint32_t what, offset;
 } Brief;
+/* A word that an asynchronous copy of a lane writes, from its issue until the lane has waited for it: no barrier orders it
+ * meanwhile, which its record says by a tick that has not come. */
+typedef struct {
+    uint32_t word, group;
+    uint8_t warp, lane;
+} Copying;
+#define NOT_LANDED 0xffffffffu
+enum { COMMITTED, LANDED, LANDED_BUT }; /* emulator/lowering/events.py */
 enum { A_MASK = (1 << 27) - 1, WARP_SHIFT = 27 };
 enum { LIST_ROOM = 16384, LONGEST_ENTRY = 2 + LANES / 2, TICKS_OF_A_SEGMENT = 1000 };
 
@@ -154,6 +163,8 @@ struct BlockState {
     /* shared memory */
     uint64_t *last, *reader; /* one record a word */
     uint32_t shared_words;
+    Copying *copying;
+    uint32_t copying_count, copying_room;
     bool closed;          /* the list: reads make records at once, until the phase ends */
     uint32_t listed_tick; /* of the first entry of the list */
     const Brief *looked;  /* entries before it are within the bytes [read_low, read_high) */
@@ -267,6 +278,7 @@ void lw_shared(Access *a);
 void lw_flush_reads(BlockState *s);
 void lw_empty_list(BlockState *s);
 void lw_end_phase(BlockState *s);
+void lw_copies(Warp x, Worker w, uint32_t mask, uint32_t what, uint32_t pending);
 void lw_shared_room(BlockState *s, uint64_t bytes);
 void lw_global(Access *a);
 void lw_forget_pages(Check *c);

@@ -144,6 +144,7 @@ API void *lw_check_begin(Check *c, const Site *sites, uint32_t site_count, const
     hooks[HOOKS_FENCE / 8] = (void *)lw_fence;
     hooks[HOOKS_RANGE / 8] = (void *)lw_range;
     hooks[HOOKS_MEET / 8] = (void *)lw_meet;
+    hooks[HOOKS_COPIES / 8] = (void *)lw_copies;
     hooks[HOOKS_LOADED / 8] = (void *)lw_loaded;
     hooks[HOOKS_STORED / 8] = (void *)lw_stored;
     hooks[HOOKS_UNDEFINED / 8] = (void *)lw_undefined;
@@ -169,6 +170,7 @@ API const Found *lw_check_end(Check *c, uint32_t *count, uint32_t *lost) {
         free(s->last);
         free(s->reader);
         free(s->list);
+        free(s->copying);
         free(s->acquired);
         free(s->shared_defined);
         free(s->local_defined);

@@ -19,6 +19,12 @@ void lw_shared_room(BlockState *s, uint64_t bytes) {
     s->shared_words = words;
 }
 
+/* Nothing is listed from here to the end of the phase. */
+static void close_list(BlockState *s) {
+    s->next = s->end = s->list;
+    s->closed = true;
+}
+
 /* The list begins, and with it a stretch of one tick. */
 void lw_empty_list(BlockState *s) {
     s->next = s->list;
@@ -28,12 +34,7 @@ void lw_empty_list(BlockState *s) {
     s->closed = false;
     s->read_low = s->write_low = INT64_MAX;
     s->read_high = s->write_high = 0;
-}
-
-/* Nothing is listed from here to the end of the phase. */
-static void close_list(BlockState *s) {
-    s->next = s->end = s->list;
-    s->closed = true;
+    if (s->copying_count) close_list(s); /* what is read now is compared with copies of any phase */
 }
 
 static Earlier earlier(const BlockState *s, uint64_t r) {
@@ -87,6 +88,35 @@ static void read_word(Access *a, uint32_t word, uint64_t mine) {
     uint64_t last = a->s->last[word];
     if (!(last & READ)) against(a, last, mine);
     note_reader(a->s, word, mine);
+}
+
+static void begin_copy(BlockState *s, uint32_t warp, uint32_t lane, uint32_t word) {
+    if (s->copying_count == s->copying_room) {
+        s->copying_room = s->copying_room ? 2 * s->copying_room : 256;
+        s->copying = realloc(s->copying, s->copying_room * sizeof *s->copying);
+    }
+    s->copying[s->copying_count++] = (Copying){word, s->warp[warp].group[lane], (uint8_t)warp, (uint8_t)lane};
+}
+
+/* Lanes commit a group of copies, or have waited: what has landed was written now. */
+void lw_copies(Warp x, Worker w, uint32_t mask, uint32_t what, uint32_t pending) {
+    (void)w;
+    BlockState *s = state_of(x);
+    uint32_t v = warp_of(x), left = 0;
+    WarpState *ws = &s->warp[v];
+    if (what == COMMITTED) {
+        for (uint32_t rest = mask; rest; rest &= rest - 1) ws->group[__builtin_ctz(rest)]++;
+        return;
+    }
+    for (uint32_t i = 0; i < s->copying_count; i++) {
+        const Copying c = s->copying[i];
+        bool waited = c.warp == v && mask >> c.lane & 1 && (what == LANDED || c.group + pending < ws->group[c.lane]);
+        uint64_t *last = &s->last[c.word];
+        if (!waited) s->copying[left++] = c;
+        else if (TICK_OF(*last) == NOT_LANDED && WARP_OF(*last) == v && LANE_OF(*last) == c.lane)
+            *last = UP(s->tick, v) | (*last & 0x7ffffff);
+    }
+    s->copying_count = left;
 }
 
 static void write_word(Access *a, uint32_t word, uint64_t mine) {
@@ -257,9 +287,14 @@ void lw_shared(Access *a) {
             return;
         }
         if (!load) note_write(a);
+        if (site->flags & IS_ASYNC && !s->closed) {
+            lw_flush_reads(s);
+            close_list(s);
+        }
     }
-    if (whole_words(a, flags)) return;
-    uint64_t up = UP(s->tick, a->warp), limit = UP(s->all, 0);
+    if (!(site->flags & IS_ASYNC) && whole_words(a, flags)) return;
+    bool copies = site->flags & IS_ASYNC;
+    uint64_t up = UP(copies ? NOT_LANDED : s->tick, a->warp), limit = UP(s->all, 0);
     bool settles = site->kind == IS_ATOMIC && site->bytes == 4;
     for (uint32_t rest = a->mask; rest; rest &= rest - 1) {
         a->lane = (uint32_t)__builtin_ctz(rest);
@@ -271,6 +306,7 @@ void lw_shared(Access *a) {
             a->part = word * 4 + low_ - offset;
             if (load) read_word(a, word, mine);
             else write_word(a, word, mine);
+            if (copies) begin_copy(s, a->warp, a->lane, word);
         })
     }
 }

@@ -87,16 +87,19 @@ def _fewer(ins: Instruction) -> Operand | None:
 
 def commit(t: FunctionTranslator, ins: Instruction) -> None:
     """cp.async.commit_group: each lane's copies so far are a group."""
-    t.out.line(f"call void @lw_async_commit(ptr %x, i32 {t.mask(ins)}, i64 {AsyncQueue.COMMITTED})")
+    mask = t.mask(ins)
+    events.copies(t, mask, events.COMMITTED)
+    t.out.line(f"call void @lw_async_commit(ptr %x, i32 {mask}, i64 {AsyncQueue.COMMITTED})")
 
 
 def wait(t: FunctionTranslator, ins: Instruction) -> None:
     """cp.async.wait_group and wait_all: the copies of each lane's groups land, but for the last few."""
     everything = ins.has("wait_all")
-    pending = 0 if everything else constant(ins.operands[0])
+    pending = (0 if everything else constant(ins.operands[0])) or 0
+    mask = t.mask(ins)
+    events.copies(t, mask, events.LANDED if everything else events.LANDED_BUT, pending)
     t.out.line(
-        f"call void @lw_async_wait(ptr %x, ptr %w, i32 {t.mask(ins)}, i32 {pending}, "
-        f"i1 {'true' if everything else 'false'})"
+        f"call void @lw_async_wait(ptr %x, ptr %w, i32 {mask}, i32 {pending}, i1 {'true' if everything else 'false'})"
     )
 
 
@@ -105,6 +108,7 @@ def arrive(t: FunctionTranslator, ins: Instruction) -> None:
     phase waits for."""
     mask = t.mask(ins)
     host = mbarrier.hosts(t, ins, ins.operands[0], mask)
+    events.copies(t, mask, events.LANDED)  # whoever waits there comes after them
     events.meet(t, host, mask, arrives=True)
     place = t.fault_site()
     if not ins.has("noinc"):

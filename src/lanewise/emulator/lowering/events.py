@@ -285,20 +285,22 @@ def _note_origin(t: FunctionTranslator, ins: Instruction, site: SiteInfo, space:
         site.range, site.root = (start, start + size if size else -1), name
 
 
-def warp_sync(t: FunctionTranslator, members: Operand, *, orders: bool) -> None:
-    """Lanes that have met by the masks they name: bar.warp.sync (`orders` memory) or an exchange."""
+def warp_sync(t: FunctionTranslator, members: Operand, *, orders: bool, active: str | None = None) -> None:
+    """Lanes that have met by the masks they name: bar.warp.sync (`orders` memory) or an exchange. `active`: those of a
+    guarded one."""
     if not t.unit.events.sync:
         return
+    active = active or t.active
     quantity = t.operand(members, "b32")
     done = t.out.fresh_label("met")
     if quantity.tag == Tag.UNIFORM and not orders:  # exactly those that are named: nothing to tell
-        _branch(t, t.out.let(f"icmp ne i32 {quantity.text}, {t.active}"), done)
+        _branch(t, t.out.let(f"icmp ne i32 {quantity.text}, {active}"), done)
     else:
         t.out.line(f"br label %{done}in")
         t.out.label(f"{done}in")
     t.out.line(f"store <32 x i32> {t.vector(quantity)}, ptr %told, align 64")
     t.out.line(
-        f"call void {_listener(t, Hooks.WARP_SYNC)}(ptr %x, ptr %w, i32 {t.fault_site()}, i32 {t.active}, "
+        f"call void {_listener(t, Hooks.WARP_SYNC)}(ptr %x, ptr %w, i32 {t.fault_site()}, i32 {active}, "
         f"i32 {int(orders)}, ptr %told)"
     )
     t.out.line(f"br label %{done}")
@@ -307,8 +309,9 @@ def warp_sync(t: FunctionTranslator, members: Operand, *, orders: bool) -> None:
 
 def exchange(t: FunctionTranslator, ins: Instruction) -> None:
     """shfl.sync, vote.sync and the like; the forms without a mask ask nothing of their lanes."""
-    if ins.has("sync") and ins.guard is None:
-        warp_sync(t, ins.operands[-1], orders=False)
+    if ins.has("sync"):
+        active = None if ins.guard is None else t.mask(ins)
+        warp_sync(t, ins.operands[-1], orders=False, active=active)
 
 
 def fence(t: FunctionTranslator, ins: Instruction) -> None:
@@ -325,6 +328,15 @@ def meet(t: FunctionTranslator, hosts: str, mask: str, *, arrives: bool) -> None
         return
     t.out.line(f"store <32 x i64> {hosts}, ptr %told, align 64")
     t.out.line(f"call void {_listener(t, Hooks.MEET)}(ptr %x, ptr %w, i32 {mask}, ptr %told, i32 {int(arrives)})")
+
+
+COMMITTED, LANDED, LANDED_BUT = range(3)  # check.h
+
+
+def copies(t: FunctionTranslator, mask: str, what: int, pending: int = 0) -> None:
+    """Asynchronous copies of a mask's lanes are a group, or have landed."""
+    if t.unit.events.accesses:
+        t.out.line(f"call void {_listener(t, Hooks.COPIES)}(ptr %x, ptr %w, i32 {mask}, i32 {what}, i32 {pending})")
 
 
 def _listener(t: FunctionTranslator, which: int) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
 from lanewise.emulator.kinds import Tag
+from lanewise.emulator.lowering import events
 from lanewise.emulator.lowering.memory import address_of, array_name, components, space_of, touch
 from lanewise.emulator.lowering.mma import load_registers, shape_of, store_registers
 from lanewise.emulator.matrix import multiply
@@ -113,6 +114,8 @@ class _Access:
             offset = out.let(f"lshr <32 x {word}> {index}, splat ({word} {(8 // self.element).bit_length() - 1})")
         address = q.varying(out.let(f"add <32 x {word}> {self.base}, {offset}"), word)
         is_load = self.kind == AccessKind.LOAD
+        self.site.told_bits = min(self.site.told_bits or piece.bits, piece.bits)
+        events.access(self.t, self.ins, self.site, self.space, address)
         return touch(self.t, self.ins, self.space, address, piece.bits // 8, self.site, is_load=is_load)
 
 
