@@ -8,7 +8,7 @@ import numpy as np
 
 from lanewise.advice.groups import Group
 from lanewise.advice.subject import Subject
-from lanewise.emulator.trace import SITE_SHIFT
+from lanewise.emulator.trace import LANES_SHIFT, SITE_SHIFT
 from lanewise.model.caches import SiteTraffic
 from lanewise.model.demand import Demand
 from lanewise.model.pipes import Pipe
@@ -31,6 +31,7 @@ class Reuse:
     of_warps: int
     of_blocks: int
     shared_lines: float
+    lines_of_blocks: int = 0  # of 128 bytes that differ within each block, summed over the blocks
 
     @property
     def times(self) -> float:
@@ -55,7 +56,15 @@ def reuse(subject: Subject, group: Group) -> Reuse:
         int(bits[found].sum()) << subject.trace.level
         for found in (masks, np.bitwise_or.reduceat(masks, of_warp), np.bitwise_or.reduceat(masks, of_block))
     )
-    return Reuse(asked, warp, block, float(several.mean()))
+    return Reuse(asked, warp, block, float(several.mean()), len(of_block) << subject.trace.level)
+
+
+def most_lanes(subject: Subject, group: Group) -> int:
+    """Of atomics: the most lanes at one address of each line of each request, summed. 1 at least."""
+    records = subject.trace.records
+    own = records["what"][np.isin(records["what"] >> SITE_SHIFT, list(group.sites))]
+    lanes = own >> LANES_SHIFT & (1 << SITE_SHIFT - LANES_SHIFT) - 1
+    return max(1, int(lanes.sum()) << subject.trace.level)
 
 
 def tiled(subject: Subject, found: list[tuple[Group, Reuse]], placed: Placement) -> Demand:

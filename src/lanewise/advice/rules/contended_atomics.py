@@ -1,0 +1,115 @@
+"""Atomics that meet at few addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from lanewise.advice.groups import SECTOR, Group, groups
+from lanewise.advice.reuse import most_lanes, reuse
+from lanewise.advice.rule import Rule, advice, say
+from lanewise.advice.subject import Subject
+from lanewise.model.demand import Demand
+from lanewise.records import AccessKind, Finding, Space, Tried
+
+NAME = "contended_atomics"
+_BUSY = 0.2  # share of the time that the units for atomics work
+_ROOM = 48 << 10  # bytes of shared memory that every kernel may have
+
+
+def find(subject: Subject) -> Iterable[Finding]:
+    busy = next((unit.share for unit in subject.modelled.timing.units if unit.name == "atomics"), 0.0)
+    if busy < _BUSY:
+        return
+    blocks = max(1, subject.placed.blocks)
+    for group in groups(subject, Space.GLOBAL):
+        if group.kind != AccessKind.ATOMIC or not group.sites:
+            continue
+        of_blocks = reuse(subject, group).of_blocks * SECTOR
+        lanes = sum(cost.threads_on for cost in group.costs)
+        share = of_blocks / group.width_bytes / lanes if lanes else 1.0
+        if of_blocks / blocks > _ROOM or share >= 0.5:
+            continue
+        message = say("contended_atomics.message")
+        if group.array is not None:
+            message = say("contended_atomics.message_array", array=group.array)
+        yield advice(
+            NAME,
+            subject.record,
+            message=message,
+            evidence=[
+                say("contended_atomics.lanes", lanes=f"{lanes:,}", bytes=f"{of_blocks // blocks:,}", busy=f"{busy:.0%}")
+            ],
+            change=say("contended_atomics.change"),
+            next_step=say("contended_atomics.own"),
+            price=say("contended_atomics.price", bytes=f"{of_blocks // blocks:,}"),
+            after_us=subject.retime(_privatised(subject, group, share)),
+            tried=Tried.ESTIMATED,
+            rung="histogram shared",
+            source=group.source,
+            ptx_line=group.ptx_line,
+        )
+
+
+def _privatised(subject: Subject, group: Group, share: float) -> Demand:
+    """Every lane's atomic on shared memory, where lanes of one address go one after the other; then one of each block
+    for each word on global memory."""
+    chosen = {id(cost) for cost in group.costs}
+    costs = []
+    for cost in subject.costs.accesses:
+        if id(cost) not in chosen or cost.site is None:
+            costs.append(cost)
+            continue
+        few = max(1, round(cost.requests * share))
+        own = replace(
+            cost, requests=few, threads=32 * few, threads_on=32 * few, sectors=round((cost.sectors or 0) * share)
+        )
+        passes = max(cost.requests, cost.site.wavefronts)
+        shared = replace(
+            cost,
+            space=Space.SHARED,
+            sectors=None,
+            sectors_ideal=None,
+            wavefronts=passes,
+            wavefronts_ideal=cost.requests,
+        )
+        costs += [own, replace(shared, site=replace(cost.site, wavefronts=passes, requests_on=cost.requests))]
+    sites = dict(subject.traffic.sites)
+    for index in group.sites & sites.keys():
+        site = sites[index]
+        sites[index] = replace(
+            site,
+            **{
+                name: getattr(site, name) * share
+                for name in (
+                    "sectors",
+                    "lines",
+                    "l1_hits",
+                    "merged",
+                    "l2_sectors",
+                    "l2_hits",
+                    "from_l1",
+                    "from_l2",
+                    "from_dram",
+                )
+            },
+        )
+    # In order of address, all lanes that go to one line are one step.
+    steps = subject.traffic.atomic_steps * min(1.0, reuse(subject, group).lines_of_blocks / most_lanes(subject, group))
+    traffic = replace(subject.traffic, sites=sites, atomic_steps=steps)
+    return subject.asked(costs=replace(subject.costs, accesses=tuple(costs)), traffic=traffic)
+
+
+RULE = Rule(
+    name=NAME,
+    title="Contended atomics",
+    what="Many threads of a block change few words of global memory by atomics.",
+    why="Atomics on one address go one after the other, in one place of the L2 for the whole card. Those on shared "
+    "memory wait for the block's own only.",
+    before="atomicAdd(&bins[key], 1);",
+    after="atomicAdd(&own[key], 1);  // __shared__ int own[BINS], zero at first\n"
+    "__syncthreads();\n"
+    "for (int i = threadIdx.x; i < BINS; i += blockDim.x) atomicAdd(&bins[i], own[i]);",
+    rung="histogram shared",
+    find=find,
+)
