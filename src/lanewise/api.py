@@ -27,7 +27,6 @@ from lanewise.hardware import device as devices
 from lanewise.hardware.launch import refuse, refuse_cluster, resident_blocks
 from lanewise.ptx.syntax import TYPE_BITS
 from lanewise.records import Access, Finding, KernelResources, LaunchRecord, LineCounts, Param, RunResult
-from lanewise.report.html import to_html
 from lanewise.report.json import to_json
 from lanewise.report.terminal import report_text
 from lanewise.request import DEFAULT_DEVICE
@@ -79,6 +78,8 @@ class Record:
 
     def html(self) -> str:
         """The same as a page of HTML that needs no other file (docs/html-report.md)."""
+        from lanewise.report.html import to_html  # its templates and plots take a while to load
+
         return to_html(self.result)
 
 

@@ -82,7 +82,6 @@ def _asked(subject: Subject, warps: int, rows: int, columns: int, farther: float
     requests = sum(cost.requests for cost in own) / asked.warps
     waves = sum(cost.wavefronts or 0 for cost in own) / asked.warps
     of_loads = max(requests / rates.lsu_rate, waves / rates.shared_wavefronts)
-    sums = asked.instructions.get(Pipe.FMA, 0.0)
     issued = {unit: count * (results if unit == Pipe.FMA else 1.0) for unit, count in asked.instructions.items()}
     issued[Pipe.LSU] = requests * loads + max(0.0, asked.instructions.get(Pipe.LSU, 0.0) - requests) * reads
     more = sum(issued.values()) - sum(asked.instructions.values())

@@ -64,7 +64,7 @@ def most_lanes(subject: Subject, group: Group) -> int:
     records = subject.trace.records
     own = records["what"][np.isin(records["what"] >> SITE_SHIFT, list(group.sites))]
     lanes = own >> LANES_SHIFT & (1 << SITE_SHIFT - LANES_SHIFT) - 1
-    return max(1, int(lanes.sum()) << subject.trace.level)
+    return max(1, int(lanes.sum()) + len(lanes)) << subject.trace.level  # a record holds one less
 
 
 def tiled(subject: Subject, found: list[tuple[Group, Reuse]], placed: Placement) -> Demand:

@@ -1,0 +1,132 @@
+"""Kernels that must and must not be told of divergence, contended atomics, shared traffic, double precision."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from kernels import Kernels, kernels, of_rule
+
+from lanewise.advice.history import History
+from lanewise.advice.rules.tiny_launches import find_in_run
+from lanewise.records import LaunchRecord, Tried
+
+SOURCE = """
+template <class T, int LANES> __device__ void ways(T* a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    T v = a[i];
+    if (threadIdx.x / LANES % 2 == 0) { for (int k = 0; k < 50; k++) v = v * T(1.0001) + T(0.5); }
+    else { for (int k = 0; k < 50; k++) v = sqrt(v + T(1)); }
+    a[i] = v;
+}
+extern "C" __global__ void by_lane(float* a) { ways<float, 1>(a); }
+extern "C" __global__ void by_warp(float* a) { ways<float, 32>(a); }
+extern "C" __global__ void trips(float* a, const int* work) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = a[i];
+    for (int k = 0; k < work[i] % 64 * 16; k++) v = v * 1.0001f + 0.5f;
+    a[i] = v;
+}
+extern "C" __global__ void even_trips(float* a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = a[i];
+    for (int k = 0; k < 512 + blockIdx.x % 2; k++) v = v * 1.0001f + 0.5f;
+    a[i] = v;
+}
+extern "C" __global__ void count(const unsigned* keys, unsigned* bins) {
+    for (int k = 0; k < 16; k++)
+        atomicAdd(&bins[(keys[(blockIdx.x * 16 + k) * blockDim.x + threadIdx.x] * 2654435761u) >> 24], 1u);
+}
+extern "C" __global__ void count_in_blocks(const unsigned* keys, unsigned* bins) {
+    __shared__ unsigned own[256];
+    own[threadIdx.x] = 0;
+    __syncthreads();
+    for (int k = 0; k < 16; k++)
+        atomicAdd(&own[(keys[(blockIdx.x * 16 + k) * blockDim.x + threadIdx.x] * 2654435761u) >> 24], 1u);
+    __syncthreads();
+    atomicAdd(&bins[threadIdx.x], own[threadIdx.x]);
+}
+extern "C" __global__ void doubles(double* a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    double v = a[i];
+    for (int k = 0; k < 100; k++) v = v * 1.0001 + 0.5;
+    a[i] = v;
+}
+extern "C" __global__ void product(const float* A, const float* B, float* C, int n) {
+    __shared__ float a[16][16], b[16][16];
+    int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+    float sum = 0;
+    for (int t = 0; t < n; t += 16) {
+        a[threadIdx.y][threadIdx.x] = A[y * n + t + threadIdx.x];
+        b[threadIdx.y][threadIdx.x] = B[(t + threadIdx.y) * n + x];
+        __syncthreads();
+        for (int k = 0; k < 16; k++) sum += a[threadIdx.y][k] * b[k][threadIdx.x];
+        __syncthreads();
+    }
+    C[y * n + x] = sum;
+}
+extern "C" __global__ void tiny(float* a) { a[threadIdx.x] += 1; }
+"""
+N = 1024 * 256
+
+
+def line(text: str) -> int:
+    return next(number for number, row in enumerate(SOURCE.splitlines(), start=1) if text in row)
+
+
+@cache  # a launch of a shape is looked at once
+def by(name: str, width: int = 4) -> LaunchRecord:
+    return kernels(SOURCE).launch(name, (N // 256, 1, 1), (256, 1, 1), width * N)
+
+
+def test_ways_of_lanes() -> None:
+    (found,) = of_rule(by("by_lane"), "lane_divergence")
+    assert found.line == line("threadIdx.x / LANES")
+    assert found.gain is not None
+    assert found.gain.after_us == pytest.approx(by("by_warp").time_us, rel=0.2)
+    assert of_rule(by("by_warp"), "lane_divergence") == []
+
+
+def test_trips_of_lanes() -> None:
+    record = kernels(SOURCE).launch("trips", (N // 256, 1, 1), (256, 1, 1), 4 * N, 4 * N)
+    (found,) = of_rule(record, "uneven_loops")
+    assert found.line == line("work[i]")
+    assert of_rule(record, "lane_divergence") == []
+    even = by("even_trips")
+    assert [f.check for f in even.advice if f.check in ("uneven_loops", "lane_divergence")] == []
+
+
+def test_atomics_on_few_words() -> None:
+    record = kernels(SOURCE).launch("count", (N // 256, 1, 1), (256, 1, 1), 16 * 4 * N, 1024)
+    (found,) = of_rule(record, "contended_atomics")
+    assert found.line == line("atomicAdd(&bins[(")
+    assert "`bins`" in found.message
+    blocks = kernels(SOURCE).launch("count_in_blocks", (N // 256, 1, 1), (256, 1, 1), 16 * 4 * N, 1024)
+    assert of_rule(blocks, "contended_atomics") == []
+
+
+@pytest.mark.parametrize(("device", "few"), [("h200", False), ("rtx4090", True)])
+def test_double_precision_where_units_are_few(device: str, few: bool) -> None:
+    record = Kernels(SOURCE, device=device).launch("doubles", (N // 256, 1, 1), (256, 1, 1), 8 * N)
+    assert len(of_rule(record, "double_precision")) == few
+
+
+def test_products_from_shared_memory() -> None:
+    n = 512
+    record = kernels(SOURCE).launch(
+        "product", (n // 16, n // 16, 1), (16, 16, 1), 4 * n * n, 4 * n * n, 4 * n * n, n.to_bytes(4, "little")
+    )
+    (found,) = of_rule(record, "shared_traffic")
+    assert found.line == line("sum += a[")
+    assert found.rung == "gemm register_blocks"
+
+
+def test_launches_that_only_start() -> None:
+    record = kernels(SOURCE).launch("tiny", (1, 1, 1), (32, 1, 1), 128)
+    ((number, found),) = find_in_run(History([record] * 20))
+    assert number == record.id
+    assert found.gain is not None
+    assert found.gain.tried is Tried.ESTIMATED
+    assert "20 in a row" in found.message
+    assert list(find_in_run(History([record] * 5))) == []
+    assert list(find_in_run(History([by("by_lane")] * 20))) == []
