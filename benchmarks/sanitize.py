@@ -1,6 +1,6 @@
 """Every rung once at a small awkward problem, for compute-sanitizer:
 
-    compute-sanitizer --tool memcheck --error-exitcode 9 python benchmarks/sanitize.py [SUBJECT]...
+    compute-sanitizer --tool memcheck --error-exitcode 9 python benchmarks/sanitize.py [SUBJECT | SUBJECT/RUNG]...
 
 and the same with racecheck, synccheck and initcheck. Prints what it ran; the tool says what is wrong.
 """
@@ -24,13 +24,14 @@ MOST = 200_000  # elements of all buffers: the tools slow a kernel down by up to
 
 def main() -> None:
     launcher = Launcher(find(), 16)
-    for name in sys.argv[1:] or list(WORKS):
+    for argument in sys.argv[1:] or list(WORKS):
+        name, _, only = argument.partition("/")
         subject, work = load(name), WORKS[name]
         seen: set[tuple[str, str]] = set()
         largest_first = sorted(work.awkward, key=lambda problem: -sum(problem.values()))
         for problem in ({**subject.problem, **problem} for problem in largest_first):
             for element in subject.types:
-                plans = fitting(subject, element, problem, launcher.card)
+                plans = fitting(subject, element, problem, launcher.card, [only] if only else ())
                 new = {
                     rung: plan
                     for rung, plan in plans.items()

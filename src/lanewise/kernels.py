@@ -169,7 +169,15 @@ def _launcher(device: int) -> tuple[Card, Launcher]:
 @cache
 def _plan(subject: str, element: str, problem: tuple[tuple[str, int], ...], device: int, alignment: int) -> Plan:
     card, _ = _launcher(device)
-    return choose(load(subject), element, dict(problem), sms=card.sms, arch=card.arch, alignment=alignment)
+    return choose(
+        load(subject),
+        element,
+        dict(problem),
+        sms=card.sms,
+        arch=card.arch,
+        shared_bytes=card.shared_bytes,
+        alignment=alignment,
+    )
 
 
 def _run(subject: str, element: str, problem: Mapping[str, int], places: Mapping[str, Array]) -> None:

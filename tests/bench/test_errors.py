@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 import lanewise.bench
-from lanewise.bench.fit import fitting, too_old
+from lanewise.bench.fit import barred, fitting
 from lanewise.cli import ladder as command
 from lanewise.cli.main import main
 from lanewise.errors import ExitCode, LimitReached
@@ -13,7 +13,7 @@ from lanewise.gpu import bindings, launcher
 from lanewise.gpu.card import Card
 from lanewise.ladder import load
 
-T4 = Card(0, "Tesla T4", 75, 40, 16 << 30)
+T4 = Card(0, "Tesla T4", 75, 40, 63 << 10, 16 << 30)
 
 
 @pytest.mark.parametrize("arguments", [["bench", "transpose"], ["tune", "scan", "bulk_copy"]])
@@ -55,7 +55,7 @@ def test_unknown_names_are_said_before_a_card_is_looked_for(
 
 def test_a_card_that_is_too_old_for_a_rung_is_left_out_of_it() -> None:
     gemm = load("gemm")
-    old = [rung.name for rung in too_old(gemm, T4)]
+    old = barred(gemm, T4)
     assert "wgmma" in old
     assert "tiled" not in old
     plans = fitting(gemm, "f32", gemm.problem, T4)

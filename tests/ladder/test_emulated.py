@@ -170,3 +170,74 @@ def test_rows_that_are_not_finite(name: str) -> None:
     assert np.isnan(whole).all(axis=1).tolist() == [True, True, False, True, False]
     assert whole[2, 9] == 0.0
     assert np.allclose(whole[[2, 4]].sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("name", [rung.name for rung in load("layernorm").rungs])
+def test_normed_rows_that_are_not_finite(name: str) -> None:
+    """As torch has them: a NaN or an infinity anywhere makes the whole row NaN, and no other row."""
+    layernorm = load("layernorm")
+    problem = {"rows": 4, "columns": 256}
+    plan = resolve(layernorm, layernorm.rung(name), "f32", problem)
+    made = reference.inputs(layernorm, plan, problem)
+    x = made["input"].reshape(4, 256)
+    x[0, 5], x[1, 7], x[2, 9] = np.nan, np.inf, -np.inf
+    whole = run(plan, made).outputs["output"][: x.size].reshape(x.shape)
+    assert np.isnan(whole).all(axis=1).tolist() == [True, True, True, False]
+    assert np.isfinite(whole[3]).all()
+
+
+@pytest.mark.parametrize("name", [rung.name for rung in load("reduce").rungs])
+@pytest.mark.parametrize("placed", [(np.nan,), (np.inf,), (-np.inf,), (np.inf, -np.inf)])
+def test_sums_that_are_not_finite(name: str, placed: tuple[float, ...]) -> None:
+    """As torch has them: an infinity is the sum, infinities of both signs and a NaN give NaN."""
+    subject = load("reduce")
+    plan = resolve(subject, subject.rung(name), "f32", {"n": 2050})
+    made = reference.inputs(subject, plan, {"n": 2050})
+    for place, value in zip((2049, 3), placed, strict=False):
+        made["input"][place] = value
+    (total, *_) = run(plan, made).outputs["output"]
+    assert np.isnan(total) if len(placed) == 2 or np.isnan(placed[0]) else total == placed[0]
+
+
+@pytest.mark.parametrize("name", [best.rung for best in load("scan").best])
+def test_prefix_sums_that_are_not_finite(name: str) -> None:
+    """As torch has them: what comes before an infinity or a NaN is not touched by it."""
+    subject = load("scan")
+    plan = resolve(subject, subject.rung(name), "f32", {"n": 5000})
+    made = reference.inputs(subject, plan, {"n": 5000})
+    made["input"][1000], made["input"][4500] = np.inf, -np.inf
+    out = run(plan, made).outputs["output"][:5000]
+    assert np.isfinite(out[:1000]).all()
+    assert np.isposinf(out[1000:4500]).all()
+    assert np.isnan(out[4500:]).all()
+
+
+@pytest.mark.parametrize("name", ["bulk_copy", "register_banks"])
+def test_products_that_are_not_finite(name: str) -> None:
+    """As torch has them: a NaN of A makes its row of C NaN, an infinity of B the sign of A's elements in its column."""
+    gemm = load("gemm")
+    problem = {"m": 68, "n": 36, "k": 20}
+    plan = resolve(gemm, gemm.rung(name), "f32", problem)
+    made = reference.inputs(gemm, plan, problem)
+    a, b = made["a"].reshape(68, 20), made["b"].reshape(20, 36)
+    a[3, 4], b[7, 11] = np.nan, np.inf
+    c = run(plan, made).outputs["c"][: 68 * 36].reshape(68, 36)
+    with np.errstate(invalid="ignore"):
+        expected = a.astype(np.float64) @ b.astype(np.float64)
+    assert np.array_equal(np.isnan(c), np.isnan(expected))
+    assert np.array_equal(c[np.isinf(expected)], expected[np.isinf(expected)])
+
+
+@pytest.mark.parametrize(
+    "tried",
+    [
+        {"BM": 256, "BN": 128, "BK": 8, "COLUMNS": 16, "SLICES": 1},
+        {"BM": 64, "BN": 64, "BK": 16, "COLUMNS": 8, "SLICES": 2},
+    ],
+)
+def test_tiles_of_each_shape(tried: dict[str, int]) -> None:
+    gemm, problem = load("gemm"), {"m": 70, "n": 131, "k": 21}
+    plan = resolve(gemm, gemm.rung("register_banks"), "f32", problem, tried=tried)
+    made = reference.inputs(gemm, plan, problem)
+    expected = reference.expected(gemm, "f32", problem, made)
+    assert reference.error(reference.output(run(plan, made).outputs, expected), expected, "f32") <= TOLERANCE["f32"]

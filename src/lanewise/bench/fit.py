@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lanewise.errors import UsageError
 from lanewise.gpu.card import Card
-from lanewise.ladder import Plan, Rung, Subject, resolve
+from lanewise.ladder import Plan, Subject, resolve
 
 
 def fitting(
@@ -15,15 +15,18 @@ def fitting(
     """The plans of all rungs (of the named ones) that take this problem on this card."""
     plans = {}
     for rung in subject.rungs:
-        if (names and rung.name not in names) or rung.arch > card.arch:
+        if (names and rung.name not in names) or rung.barred(card.arch):
             continue
         try:
-            plans[rung.name] = resolve(subject, rung, element, problem, sms=card.sms)
+            plan = resolve(subject, rung, element, problem, sms=card.sms)
         except UsageError:
             continue
+        if plan.shared_bytes <= card.shared_bytes:
+            plans[rung.name] = plan
     return plans
 
 
-def too_old(subject: Subject, card: Card) -> list[Rung]:
-    """The rungs that need a newer card."""
-    return [rung for rung in subject.rungs if rung.arch > card.arch]
+def barred(subject: Subject, card: Card) -> dict[str, str]:
+    """The rungs that this card's architecture cannot run, and why."""
+    reasons = {rung.name: rung.barred(card.arch) for rung in subject.rungs}
+    return {name: reason for name, reason in reasons.items() if reason}

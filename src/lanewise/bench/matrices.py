@@ -148,10 +148,10 @@ GEMM = Work(
     cases=(
         Case("f32", _cube(2048)),
         *(
-            Case("f32", _cube(side), ("vectorised", "async_copy", "bulk_copy", "stream_k"))
+            Case("f32", _cube(side), ("vectorised", "async_copy", "bulk_copy", "stream_k", "register_banks"))
             for side in (1024, 4096, 8192)
         ),
-        Case("f32", {"m": 4095, "n": 4097, "k": 4099}, ("register_blocks", "async_copy")),
+        Case("f32", {"m": 4095, "n": 4097, "k": 4099}, ("register_blocks", "async_copy", "register_banks")),
         Case("i32", _cube(2048)),
         *(Case("bf16", _cube(side), _TENSOR) for side in (1024, 2048, 4096, 8192)),
         *(Case("bf16", _cube(4096, a_columns=a, b_columns=b), ("persistent",)) for a, b in ((0, 1), (1, 0), (1, 1))),

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from lanewise.bench import why_not
-from lanewise.bench.fit import too_old
+from lanewise.bench.fit import barred
 from lanewise.cli.ladder import problem_of
 from lanewise.cli.table import table
 from lanewise.errors import EnvironmentProblem, ExitCode, LanewiseError, UsageError
@@ -52,8 +52,8 @@ def bench(
     failed: list[LanewiseError] = []
     for subject in loaded:
         card = state.this_card()
-        for rung in too_old(subject, launcher.card):
-            _say(f"{subject.name}/{rung.name}: {launcher.card.name} is too old for it: it needs {rung.arch / 10}", json)
+        for name, reason in barred(subject, launcher.card).items():
+            _say(f"{subject.name}/{name} {reason}: not on {launcher.card.name}", json)
         wrong += measure.check_awkward(launcher, subject)
         if check_only:
             continue

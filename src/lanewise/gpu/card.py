@@ -10,12 +10,16 @@ from lanewise.gpu import bindings
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """`arch`: 90 is compute capability 9.0. `memory_bytes`: all of the device's memory."""
+    """`arch`: 90 is compute capability 9.0. `memory_bytes`: all of the device's memory.
+
+    `shared_bytes`: the most dynamic shared memory a block may ask for, a KiB left to static variables.
+    """
 
     index: int
     name: str
     arch: int
     sms: int
+    shared_bytes: int
     memory_bytes: int
 
     @property
@@ -45,6 +49,7 @@ def find(index: int = 0) -> Card:
         str(device.name),
         10 * int(capability.major) + int(capability.minor),
         int(device.properties.multiprocessor_count),
+        int(device.properties.max_shared_memory_per_block_optin) - 1024,
         int(memory),
     )
 

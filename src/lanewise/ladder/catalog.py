@@ -164,7 +164,8 @@ class Best:
 class Rung:
     """One idea: a source file, its macros, its launches and its claim.
 
-    `arch`: 90 is compute capability 9.0. `alignment`: of the buffers' addresses, in bytes (0: an element's).
+    `arch`: the least compute capability, 90 is 9.0; `last`: the latest one, where later cards lack its instructions
+    (0: no limit). `alignment`: of the buffers' addresses, in bytes (0: an element's).
     """
 
     subject: str
@@ -172,6 +173,7 @@ class Rung:
     file: str
     title: str
     arch: int
+    last: int
     alignment: int
     types: tuple[str, ...]
     needs: tuple[str, ...]  # of the problem
@@ -192,6 +194,14 @@ class Rung:
     def element(self) -> str:
         """The type it is shown and its claim is checked with."""
         return "f32" if "f32" in self.types else self.types[0]
+
+    def barred(self, arch: int) -> str:
+        """Why a card of this compute capability (90: 9.0) cannot run it; empty where it can."""
+        if arch < self.arch:
+            return f"needs compute capability {self.arch // 10}.{self.arch % 10}"
+        if self.last and arch > self.last:
+            return f"has instructions that no card after compute capability {self.last // 10}.{self.last % 10} has"
+        return ""
 
     def source(self) -> str:
         return (files("lanewise.ladder") / self.subject / self.file).read_text(encoding="utf-8")
@@ -275,7 +285,7 @@ def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
         table,
         where,
         "name file title launch",
-        "arch alignment types needs fits defines choice search values scratch map texture graph host claim",
+        "arch last alignment types needs fits defines choice search values scratch map texture graph host claim",
     )
     return Rung(
         subject=subject,
@@ -283,6 +293,7 @@ def _rung(table: dict[str, Any], subject: str, types: tuple[str, ...]) -> Rung:
         file=table["file"],
         title=table["title"],
         arch=table.get("arch", 70),
+        last=table.get("last", 0),
         alignment=table.get("alignment", 0),
         types=tuple(table.get("types", types)),
         needs=tuple(table.get("needs", ())),

@@ -92,6 +92,11 @@ class Plan:
     pieces: int = 0
     streams: int = 0
 
+    @property
+    def shared_bytes(self) -> int:
+        """The most dynamic shared memory that one of its launches asks for."""
+        return max((launch.shared_bytes for launch in self.launches), default=0)
+
 
 def resolve(
     subject: Subject,
@@ -158,10 +163,20 @@ def _names(subject: Subject, element: str, problem: Mapping[str, int], sms: int)
     return {**subject.problem, **problem, "size": TYPES[element][1], "sms": sms, **types}
 
 
-def choose(subject: Subject, element: str, problem: Mapping[str, int], *, sms: int, arch: int, alignment: int) -> Plan:
+def choose(
+    subject: Subject,
+    element: str,
+    problem: Mapping[str, int],
+    *,
+    sms: int,
+    arch: int,
+    shared_bytes: int,
+    alignment: int,
+) -> Plan:
     """The plan of the first of the subject's best rungs that takes the problem on a card.
 
-    `arch`: of the card, 90 for 9.0; `alignment`: the largest power of two that divides all addresses of the buffers.
+    `arch`: of the card, 90 for 9.0; `shared_bytes`: the most dynamic shared memory a block may have there;
+    `alignment`: the largest power of two that divides all addresses of the buffers.
     Raises UsageError with what each rung needs where none fits.
     """
     names = _names(subject, element, problem, sms)
@@ -171,15 +186,19 @@ def choose(subject: Subject, element: str, problem: Mapping[str, int], *, sms: i
         needed = rung.alignment or TYPES[element][1]
         if best.when and not evaluate(best.when, names):
             continue
-        if rung.arch > arch:
-            reasons.append(f"{rung.name} needs compute capability {rung.arch // 10}.{rung.arch % 10}")
+        if barred := rung.barred(arch):
+            reasons.append(f"{rung.name} {barred}")
         elif alignment % needed:
             reasons.append(f"{rung.name} needs addresses at multiples of {needed} bytes")
         else:
             try:
-                return resolve(subject, rung, element, problem, sms=sms)
+                plan = resolve(subject, rung, element, problem, sms=sms)
             except UsageError as error:
                 reasons.append(error.message.removeprefix("ladder "))
+                continue
+            if plan.shared_bytes <= shared_bytes:
+                return plan
+            reasons.append(f"{rung.name} needs {plan.shared_bytes} bytes of shared memory")
     raise UsageError(f"{subject.name} of {element}: no rung takes this", next_step="; ".join(reasons))
 
 

@@ -163,9 +163,8 @@ class Emulated:
         key = (rung.name, _sizes(self.subject, sizes))
         if key not in self._known:
             major, minor = self.device.compute_capability
-            if rung.arch > 10 * major + minor:
-                least = f"{rung.arch // 10}.{rung.arch % 10}"
-                raise UsageError(f"needs compute capability {least}; {self.device.name} has {major}.{minor}")
+            if barred := rung.barred(10 * major + minor):
+                raise UsageError(f"{barred}; {self.device.name} has {major}.{minor}")
             plan = resolve(self.subject, rung, rung.element, sizes, sms=self.device.values.sm_count)
             _refuse_size(plan, self.device)
             made = reference.inputs(self.subject, plan, sizes)

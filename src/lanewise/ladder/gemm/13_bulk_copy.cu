@@ -94,7 +94,10 @@ gemm(float* __restrict__ c, const __grid_constant__ TensorMap map_a, const __gri
 #pragma unroll
                 for (int r = 0; r < 8; r++)
 #pragma unroll
-                    for (int s = 0; s < 16; s++) sum[r][s] += of_a[r][i] * of_b[s];
+                    for (int j = 0; j < 16; j++) {
+                        int s = r % 2 ? 15 - j : j;   // there and back: the last column of a row is the next one's first
+                        sum[r][s] += of_a[r][i] * of_b[s];
+                    }
             }
         }
         __syncwarp();

@@ -1,4 +1,4 @@
-// Rung 15: tensor cores, a warp at a time.
+// Rung 16: tensor cores, a warp at a time.
 //
 // The machine feature: `mma.sync` multiplies 16 x 16 elements of A by 16 x 8 of B in one instruction of a warp, sums in
 // f32; a lane holds fixed elements of each matrix (a *fragment*). `ldmatrix` loads four 8 x 8 pieces of them, a row of 16 bytes

@@ -1,4 +1,4 @@
-// Rung 18: blocks that stay, in pairs that share what they read.
+// Rung 19: blocks that stay, in pairs that share what they read.
 //
 // Changed: the grid is what the card holds at once; a block takes one tile of C after the other. The producer runs ahead
 // into the next tile while the consumers write the last one: the pipeline never drains between tiles.

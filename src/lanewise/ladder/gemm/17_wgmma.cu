@@ -1,14 +1,15 @@
-// Rung 17: one warpgroup fetches, the others multiply.
+// Rung 17: a warpgroup multiplies out of shared memory, the copy engine fills it.
 //
-// Changed: producer and consumers. One thread of a warpgroup of its own (the producer) keeps the copy engine busy; two
-// warpgroups (the consumers) multiply. Nobody meets at a barrier of the whole block: each stage has two mbarriers, `arrived` (its bytes are there) and
-// `left` (both consumers have read it). A consumer queues a step's multiplications before it waits for those of the step
-// before: the matrix unit never idles between steps.
+// The machine features (compute capability 9.0): `wgmma` lets four warps together multiply 64 x 16 by 16 x 256 straight out
+// of shared memory, without loading fragments; only the sums are in registers. It runs by itself: it is queued
+// (commit_group) and waited for (wait_group). The *bulk tensor copy engine* (TMA) fetches a whole box of a matrix at the word of one
+// thread; shape and pitch are in a *tensor map* made by the host. The box arrives in the 128-byte swizzle that the matrix
+// unit reads without conflicts, elements outside the matrix arrive as zeros, and an *mbarrier* counts the bytes.
 //
-// Changed: setmaxnreg moves registers from the producer, which needs few, to the consumers, which hold 128 sums a thread.
+// Changed: no ldmatrix, no address arithmetic, no bounds: 256 threads have 128 x 256 of C, a step is four wgmma a warpgroup.
+// All wait for a step's multiplication before thread 0 fetches into its place: the next rungs take that apart.
 constexpr int BM = 128, BN = 256, BK = 64;                    // a block's tile; BK elements are 128 bytes, a swizzled row
 constexpr int BYTES_A = BM * BK * 2, BYTES_B = BN * BK * 2, STAGE = BYTES_A + BYTES_B;
-constexpr int CONSUMERS = 2;                                  // warpgroups that multiply
 
 struct alignas(64) TensorMap {
     unsigned char opaque[128];
@@ -31,10 +32,6 @@ __device__ void wait(unsigned int barrier, unsigned int parity) {
 
 __device__ void expect(unsigned int barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-
-__device__ void arrive(unsigned int barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 __device__ void fetch(unsigned int target, const TensorMap* map, int x, int y, unsigned int barrier) {
@@ -103,38 +100,25 @@ __device__ void fetch_step(unsigned int to_a, unsigned int full, const TensorMap
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
+extern "C" __global__ void __launch_bounds__(256, 1)
 gemm(unsigned short* __restrict__ c, const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b, int m,
      int n, int k) {
-    extern __shared__ __align__(1024) unsigned char memory[];   // [STAGES][A, B]
-    __shared__ unsigned long long barriers[2 * STAGES];
-    unsigned int ring = shared_address(memory), arrived = shared_address(barriers), left = arrived + STAGES * 8;
+    extern __shared__ __align__(1024) unsigned char ring[];   // [STAGES][A, B]
+    __shared__ unsigned long long barriers[STAGES];
+    unsigned int first_stage = shared_address(ring), arrived = shared_address(barriers);
     int warpgroup = threadIdx.x / 128, t = threadIdx.x % 128;
     int first_row = blockIdx.y * BM, first_column = blockIdx.x * BN, steps = (k + BK - 1) / BK;
     if (threadIdx.x == 0) {
-        for (int s = 0; s < STAGES; s++) {
-            init(arrived + 8 * s, 1);
-            init(left + 8 * s, CONSUMERS);
-        }
+        for (int s = 0; s < STAGES; s++) init(arrived + 8 * s, 1);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        for (int s = 0; s < STAGES && s < steps; s++)
+            fetch_step(first_stage + s * STAGE, arrived + 8 * s, &map_a, &map_b, first_row, first_column, s * BK);
     }
     __syncthreads();
-    if (warpgroup == CONSUMERS) {   // the producer: one thread; its warpgroup gives registers away
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (t == 0) {
-            for (int step = 0; step < steps; step++) {
-                int stage = step % STAGES;
-                wait(left + 8 * stage, step / STAGES % 2 ^ 1);   // the first round finds every place free
-                fetch_step(ring + stage * STAGE, arrived + 8 * stage, &map_a, &map_b, first_row, first_column, step * BK);
-            }
-        }
-        return;
-    }
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     float sum[128];
     for (int step = 0; step < steps; step++) {
         int stage = step % STAGES;
-        unsigned int at_a = ring + stage * STAGE + warpgroup * (BYTES_A / 2), at_b = ring + stage * STAGE + BYTES_A;
+        unsigned int at_a = first_stage + stage * STAGE + warpgroup * (BYTES_A / 2), at_b = first_stage + stage * STAGE + BYTES_A;
         wait(arrived + 8 * stage, step / STAGES % 2);
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
@@ -142,10 +126,12 @@ gemm(unsigned short* __restrict__ c, const __grid_constant__ TensorMap map_a, co
             multiply(sum, descriptor(at_a + i * (A_COLUMNS ? 2048 : 32), 8192, 1024),
                      descriptor(at_b + i * (B_COLUMNS ? 32 : 2048), 8192, 1024), step == 0 && i == 0);
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");   // the step before has been read
-        if (step > 0 && t == 0) arrive(left + 8 * ((step - 1) % STAGES));
+        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+        __syncthreads();   // both warpgroups have read the stage
+        if (threadIdx.x == 0 && step + STAGES < steps)
+            fetch_step(first_stage + stage * STAGE, arrived + 8 * stage, &map_a, &map_b, first_row, first_column,
+                       (step + STAGES) * BK);
     }
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
     // A thread has two neighbours of every 8 columns, in rows r and r + 8 of its warp's 16.
     int row = first_row + warpgroup * 64 + t / 32 * 16 + t % 32 / 4, column = first_column + t % 4 * 2;
 #pragma unroll
