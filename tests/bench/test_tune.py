@@ -19,7 +19,7 @@ REDUCE = load("reduce")
 RUNG = REDUCE.rung("in_flight")
 HOPPER = limits(9, 0)
 SIZES = {"n": 1 << 24}
-H200 = Card(0, "NVIDIA H200", 90, 132, 150 << 30)
+H200 = Card(0, "NVIDIA H200", 90, 132, 226 << 10, 150 << 30)
 
 
 def compiled(plan: Plan) -> Mapping[str, KernelResources]:
