@@ -150,3 +150,17 @@ def test_launch_bounds_stand_where_the_lines_of_ptx_stay() -> None:
     assert len(changed.splitlines()) == len(text.splitlines())
     assert with_bounds(text, "other", (8, 8, 2), 4) is None
     assert ".maxntid" not in (with_bounds(text.replace(".maxntid", ".reqntid"), "k", (64, 1, 1), 4) or "")
+
+
+def test_a_launch_with_advice_has_a_request_of_each_access() -> None:
+    k = kernels(SOURCE)
+    k._device._advised.clear()
+    record = turned(k)
+    assert record.advice
+    kinds = [(s.kind.value, s.space.value, s.width_bits) for s in record.samples]
+    assert kinds == [("load", "global", 32), ("store", "global", 32)]
+    for sample in record.samples:
+        assert sample.lanes == tuple(512 * lane for lane in range(32))
+    assert all(finding.samples for finding in record.advice if finding.ptx_line is not None)
+    calm = k.launch("prints", (1, 1, 1), (32, 1, 1), 128)
+    assert (calm.advised, calm.advice, calm.samples) == (True, (), ())

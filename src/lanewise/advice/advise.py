@@ -8,15 +8,25 @@ from dataclasses import replace
 from lanewise.advice.history import History
 from lanewise.advice.rank import ranked
 from lanewise.advice.registry import all_rules
+from lanewise.advice.sampling import samples
 from lanewise.advice.subject import Subject
-from lanewise.records import Finding, LaunchRecord
+from lanewise.records import Finding, LaneSample, LaunchRecord
 
 
 def advise_on(subject: Subject) -> LaunchRecord:
     """The record with advice, the most worth first."""
     rules = all_rules()
     found = [finding for rule in rules if rule.find is not None for finding in rule.find(subject)]
-    return replace(subject.record, advice=ranked(found, rules), advised=True)
+    advice = ranked(found, rules)
+    shown = samples(subject.tries.requests(), subject.sites) if advice else ()
+    return replace(subject.record, advice=tuple(_with_samples(f, shown) for f in advice), advised=True, samples=shown)
+
+
+def _with_samples(finding: Finding, shown: Sequence[LaneSample]) -> Finding:
+    """The finding with the requests of its line of PTX, where its rule chose none."""
+    if finding.samples or finding.ptx_line is None:
+        return finding
+    return replace(finding, samples=tuple(sample for sample in shown if sample.ptx_line == finding.ptx_line))
 
 
 def advise_run(history: History, records: Sequence[LaunchRecord]) -> list[LaunchRecord]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,11 @@ import numpy.typing as npt
 from lanewise.demangle import demangle
 from lanewise.emulator import layout_header
 from lanewise.emulator.instrument import Events, LaunchStart
+from lanewise.emulator.layout import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from lanewise.emulator.lowering.events import WATCH_ACCESS
 from lanewise.emulator.unit import SiteInfo
+from lanewise.hardware.banks import wavefronts
+from lanewise.hardware.coalescing import sectors
 from lanewise.records import LaneSample, Space
 from lanewise.toolchain import native
 
@@ -23,6 +26,7 @@ BLOCKS = 4  # of a launch that are looked at
 OF_A_WARP = 16  # requests of a site that are kept, over all blocks
 _WARPS = 32  # of a block
 REQUEST = np.dtype([("site", "<u4"), ("mask", "<u4"), ("warp", "<u4"), ("block", "<u4"), ("at", "<u8", (LANES,))])
+_ALIKE = 128  # bytes: requests whose first addresses are such multiples apart cost the same
 _FOLLOWED = frozenset((Space.GLOBAL, Space.SHARED))
 
 
@@ -68,9 +72,10 @@ class Sampler:
     def end(self) -> None:
         taken = self._library.lw_sample_taken(self._table.ctypes.data, self._requests.ctypes.data)
         columns = [self._requests[name][:taken].tolist() for name in ("site", "mask", "warp", "block", "at")]
-        self.requests = tuple(
+        made = (
             Request(site, mask, warp, block, tuple(at)) for site, mask, warp, block, at in zip(*columns, strict=True)
         )
+        self.requests = tuple(r for r in made if not (self.sites[r.site].generic and _leaves_global(r)))
         self._requests = np.zeros(0, REQUEST)
 
 
@@ -89,9 +94,37 @@ def active(request: Request) -> tuple[int, ...]:
     return tuple(lane for lane in range(LANES) if request.mask >> lane & 1)
 
 
+def _leaves_global(request: Request) -> bool:
+    """Whether lanes of a generic address are in shared or local memory."""
+    addresses = [request.addresses[lane] for lane in active(request)]
+    return any(0 <= a - window < WINDOW_BYTES for a in addresses for window in (SHARED_WINDOW, LOCAL_WINDOW))
+
+
 def worst(requests: Iterable[Request], cost: Callable[[Request], int]) -> Request | None:
     """The costliest request; of equal ones the first of those with the most lanes."""
     return max(requests, key=lambda r: (cost(r), r.mask.bit_count()), default=None)
+
+
+def samples(requests: Iterable[Request], sites: Sequence[SiteInfo]) -> tuple[LaneSample, ...]:
+    """Of each access that was sampled its costliest request, in the order of PTX."""
+    by_site: dict[int, dict[object, Request]] = {}
+    for r in requests:
+        first = min(r.addresses[lane] for lane in active(r))
+        alike = (r.mask, first % _ALIKE, tuple(address - first for address in r.addresses))
+        by_site.setdefault(r.site, {}).setdefault(alike, r)
+    found = []
+    for index in sorted(by_site, key=lambda index: (sites[index].module, sites[index].ptx_line, index)):
+        request = worst(by_site[index].values(), partial(_passes, sites[index]))
+        if request is not None:
+            found.append(lane_sample(request, sites[index]))
+    return tuple(found)
+
+
+def _passes(site: SiteInfo, request: Request) -> int:
+    width = site.width_bits // 8
+    if site.space == Space.SHARED:
+        return wavefronts(request.addresses, request.mask, width, site.kind)
+    return sectors(request.addresses, request.mask, width)
 
 
 def lane_sample(request: Request, site: SiteInfo) -> LaneSample:
