@@ -143,6 +143,19 @@ def test_the_page_says_what_the_terminal_says() -> None:
     assert sum(name.startswith("Roofline") for name in names) == 1
 
 
+def test_copies_of_an_access_are_drawn_once() -> None:
+    result = advised()
+    second = result.launches[1]
+    samples = tuple(
+        replace(sample, ptx_line=60 + copy, base=4096 * copy + shift)
+        for sample in second.samples
+        for shift in (0, 4)
+        for copy in range(8)
+    )
+    page = Page(to_html(replace(result, launches=(replace(second, samples=samples),))))
+    assert sum(attributes.get("class") == "map" for attributes, _ in page.all("details")) == 2
+
+
 BAD = "</script></style><script>alert(1)</script><img src=x onerror=alert(1)>\"'&{{ 7*7 }}{% x %}\u202e\x1b\ud800"
 
 

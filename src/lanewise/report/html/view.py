@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanewise.catalogue import Catalogue, parts
+from lanewise.hardware.coalescing import LINE_BYTES
 from lanewise.records import Finding, LaneSample, LaunchRecord, RunResult, Unit
 from lanewise.report import advice, facts, text
 from lanewise.report.check import all_findings, summary_sentences
@@ -168,7 +169,7 @@ def _kernel(
     found = problems(fold, rows)
     times = [time for time in fold.times if time is not None]
     before, after = _best(first)
-    with_advice = {sample for finding in first.advice for sample in finding.samples}
+    with_advice = {_sameness(sample) for finding in first.advice for sample in finding.samples}
     roof, share = _nearest_roof(first)
     return KernelView(
         number=number,
@@ -192,7 +193,7 @@ def _kernel(
         ),
         verdict=_verdict(fold, [problem.sentence for problem in found], words),
         files=heat_files(fold, rows, code, sources, result.program),
-        maps=_maps([s for s in first.samples if s not in with_advice], words)[:MOST_MAPS],
+        maps=_maps([s for s in first.samples if _sameness(s) not in with_advice], words)[:MOST_MAPS],
         flows=flows(first),
         units=tuple(unit for unit in first.units[:MOST_UNITS] if unit.share >= 0.005),
         curves=occupancy_curves(first),
@@ -258,10 +259,18 @@ def _advice(finding: Finding, number: str, words: Catalogue) -> AdviceView:
 
 
 def _maps(samples: Sequence[LaneSample], words: Catalogue) -> tuple[MapView, ...]:
-    """Those that can be drawn, the farthest from its ideal first."""
-    drawn = [(sample, made) for sample in samples if (made := lane_map(sample)) is not None]
+    """Those that can be drawn, the farthest from its ideal first; copies of one access (by unrolling) once."""
+    different = {_sameness(sample): sample for sample in reversed(samples)}
+    first_of_each = [sample for sample in samples if different[_sameness(sample)] is sample]
+    drawn = [(sample, made) for sample in first_of_each if (made := lane_map(sample)) is not None]
     drawn.sort(key=lambda item: -(item[1].actual / max(item[1].ideal, 1)))
     return tuple(MapView(_title(sample, words), made) for sample, made in drawn)
+
+
+def _sameness(sample: LaneSample) -> LaneSample:
+    """The sample without what differs from copy to copy of an access: its line of PTX and where it begins, but for the
+    place in a sector or bank."""
+    return replace(sample, ptx_line=0, base=sample.base % LINE_BYTES)
 
 
 def _title(sample: LaneSample, words: Catalogue) -> str:
