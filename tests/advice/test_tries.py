@@ -164,3 +164,20 @@ def test_a_launch_with_advice_has_a_request_of_each_access() -> None:
     assert all(finding.samples for finding in record.advice if finding.ptx_line is not None)
     calm = k.launch("prints", (1, 1, 1), (32, 1, 1), 128)
     assert (calm.advised, calm.advice, calm.samples) == (True, (), ())
+
+
+def test_a_program_that_shares_the_device_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread may write while a launch is tried: what is compared would depend on when."""
+    device = kernels(SOURCE)._device
+    monkeypatch.setattr(device, "_callers", {(0, 0), (0, 1)})
+    refusal = within(monkeypatch, lambda s: s.tries.refusal, turned)
+    assert refusal == "other threads of the program use the device"
+
+
+def test_a_rerun_prints_nothing(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def look(s: Subject) -> None:
+        outcome = s.tries.rerun(Change(s.tries.grid, s.tries.block))
+        assert outcome.same_results
+
+    within(monkeypatch, look, lambda k: k.launch("prints", (1, 1, 1), (32, 1, 1), 128))
+    assert "once" not in capfd.readouterr().out

@@ -19,7 +19,18 @@ def advise_on(subject: Subject) -> LaunchRecord:
     found = [finding for rule in rules if rule.find is not None for finding in rule.find(subject)]
     advice = ranked(found, rules)
     shown = samples(subject.tries.requests(), subject.sites) if advice else ()
-    return replace(subject.record, advice=tuple(_with_samples(f, shown) for f in advice), advised=True, samples=shown)
+    return replace(
+        subject.record, advice=tuple(_with_samples(f, shown) for f in advice), advised=True, samples=_one_a_line(shown)
+    )
+
+
+def _one_a_line(shown: Sequence[LaneSample]) -> tuple[LaneSample, ...]:
+    """The first of the accesses of one kind that a line makes: unrolling has made many of one."""
+    found: dict[object, LaneSample] = {}
+    for s in shown:
+        place = s.ptx_line if s.line is None else (s.file, s.line)
+        found.setdefault((place, s.space, s.kind, s.width_bits, s.array), s)
+    return tuple(found.values())
 
 
 def _with_samples(finding: Finding, shown: Sequence[LaneSample]) -> Finding:
