@@ -34,9 +34,9 @@ REDUCE = Work(
     awkward=_LENGTHS,
     cases=(
         Case("f32", {"n": 1 << 28}),
-        Case("f32", {"n": 1 << 30}, ("grid_stride", "in_flight")),
-        Case("f32", {"n": 1 << 20}, ("grid_stride", "in_flight")),
-        Case("f32", {"n": 5000 * 12345}, ("grid_stride", "in_flight")),
+        Case("f32", {"n": 1 << 30}, ("grid_stride", "in_flight", "double_sums")),
+        Case("f32", {"n": 1 << 20}, ("grid_stride", "in_flight", "double_sums")),
+        Case("f32", {"n": 5000 * 12345}, ("grid_stride", "in_flight", "double_sums")),
     ),
 )
 
