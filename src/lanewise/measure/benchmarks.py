@@ -204,13 +204,12 @@ def measure(bench: Bench, tell: Tell) -> dict[str, float]:
     found["atomic_clocks"] = _round(bench.atomics(1, 1) * clock)
     empty = bench.driver.function(bench.module, "empty")
     few, lots = (bench.driver.timed(empty, blocks, 256, []) for blocks in (16384, 65536))
-    rounds, stay = 4, 8000
+    stay, most = 8000, bench.driver.attribute(_THREADS_OF_SM)
+    resident = bench.sms * min(2048, most) // 256
     arguments = [Pointer(bench.memory), Long(stay)]
-    threads = 2048 if bench.driver.attribute(_THREADS_OF_SM) >= 2048 else bench.driver.attribute(_THREADS_OF_SM)
-    blocks = bench.sms * rounds * threads // 256
-    found["block_latency"] = _round(
-        max(1.0, 1000 * clock * bench.microseconds("place", blocks, 256, arguments) / rounds - stay), 2
-    )
+    # What a launch costs beside its rounds of blocks is in both.
+    short, long = (bench.microseconds("place", resident * rounds, 256, arguments) for rounds in (4, 12))
+    found["block_latency"] = _round(max(1.0, 1000 * clock * (long - short) / 8 - stay), 2)
     found["blocks_per_us"] = _round((65536 - 16384) / (lots - few))
     found["event_us"] = _round(max(0.0, bench.empty_us - _LAUNCH_US), 2)
     return found
