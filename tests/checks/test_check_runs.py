@@ -49,9 +49,9 @@ int host_side(char what) {
   int *a, *b, h[65] = {};
   cudaMalloc(&a, 256);
   cudaMalloc(&b, 256);
-  half<<<1, 64>>>(a, what == 'H' ? 64 : 128);
+  if (what != 'U') half<<<1, 64>>>(a, what == 'H' ? 64 : 128);
   if (what == 'D') cudaMemcpy(b, a, 256, cudaMemcpyDeviceToDevice);
-  else add<<<1, 64>>>(b, a);
+  else if (what != 'U') add<<<1, 64>>>(b, a);
   if (what == 'R') cudaMemcpy(h, b, 260, cudaMemcpyDeviceToHost);
   else if (what == 'C') cudaMemcpy(h, b, 256, cudaMemcpyHostToDevice);
   else cudaMemcpy(h, b, 256, cudaMemcpyDeviceToHost);
@@ -158,6 +158,7 @@ def test_memory_that_is_never_freed(source: Path, tmp_path: Path) -> None:
     [
         ("D", None, ""),
         ("H", "uninitialised", "out[threadIdx.x] = in"),
+        ("U", "uninitialised", "else cudaMemcpy(h, b, 256, cudaMemcpyDeviceToHost)"),
         ("R", "bounds", "if (what == 'R')"),
         ("C", "bounds", "else if (what == 'C')"),
         ("F", "bounds", "if (what == 'F')"),

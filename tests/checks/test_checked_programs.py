@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from checked_programs import FOLDER, Case, all_cases, argument, check, disagreements, lines_of
+from checked_programs import FOLDER, Case, all_cases, argument, check, disagreements, lines_of, module
 
 import lanewise
 
@@ -30,6 +30,19 @@ def test_verdicts_do_not_depend_on_the_number_of_threads(threads: int) -> None:
         if case.file == "global_races.cu":
             kernel = module[case.kernel][case.configuration]
             assert disagreements(case, kernel.check(*map(argument, case.arguments)).findings) == [], case.kernel
+
+
+def test_what_is_not_looked_at_is_said() -> None:
+    copies = module("kernels.cu")["pipeline_double_buffer"][1, 64].check(
+        np.zeros(256, np.int32), np.zeros(64, np.int32)
+    )
+    assert copies.result.check is not None
+    (sentence,) = copies.result.check.unchecked
+    assert sentence.startswith("uninitialised values (asynchronous copies")
+    assert sentence.endswith("in pipeline_double_buffer")
+    plain = module("kernels.cu")["blelloch"][1, 128].check(np.zeros(256, np.int32), np.zeros(256, np.int32))
+    assert plain.result.check is not None
+    assert plain.result.check.unchecked == ()
 
 
 def test_a_build_without_optimisation_shows_what_the_optimiser_hides() -> None:

@@ -145,13 +145,49 @@ static bool all_defined(BlockState *s, const Site *site, uint32_t mask, const ui
     return true;
 }
 
+/* Whether what the lanes mean lies in shared memory, each access at a multiple of its size: in one word of bits. */
+static bool in_words(const BlockState *s, const Site *site, uint32_t mask, const uint64_t *at) {
+    uint64_t wrong = 0;
+    if (site->space != IN_SHARED || site->bytes & (site->bytes - 1)) return false;
+    for (uint32_t i = 0; i < LANES; i++)
+        wrong |= (mask >> i & 1) && ((at[i] & (site->bytes - 1u)) || at[i] + site->bytes > s->shared_bytes);
+    return !wrong;
+}
+
+/* The common case of a load, for lanes anywhere: everything is defined. */
+static bool each_defined(const BlockState *s, const Site *site, uint32_t mask, const uint64_t *at) {
+    uint64_t bytes = bits_from(0, site->bytes), missing = 0;
+    if (!in_words(s, site, mask, at)) return false;
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        uint64_t here = at[__builtin_ctz(rest)];
+        missing |= ~(s->shared_defined[here / 64] >> here % 64) & bytes;
+    }
+    return !missing;
+}
+
+/* The common case of a store: all that is stored is defined. */
+static bool each_stored(BlockState *s, const Site *site, uint32_t mask, const uint64_t *at, const uint8_t *values) {
+    uint64_t bytes = bits_from(0, site->bytes), undefined = 0, word;
+    for (uint32_t i = 0; i < LANES * (uint32_t)(site->bytes / site->element); i += 8) {
+        memcpy(&word, values + i, sizeof word);
+        undefined |= word;
+    }
+    if (undefined || !in_words(s, site, mask, at)) return false;
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        uint64_t here = at[__builtin_ctz(rest)], set = bytes << here % 64, *bits = &s->shared_defined[here / 64];
+        s->holes -= __builtin_popcountll(set & ~*bits);
+        *bits |= set;
+    }
+    return true;
+}
+
 void lw_loaded(Warp x, Worker w, uint32_t number, uint32_t mask, const uint64_t *at, uint8_t *out) {
     (void)w;
     BlockState *s = state_of(x);
     const Site *site = &s->check->sites[number];
     uint32_t v = warp_of(x);
     memset(out, 0, LANES * (size_t)(site->bytes / site->element));
-    if (!mask || all_defined(s, site, mask, at)) return;
+    if (!mask || all_defined(s, site, mask, at) || each_defined(s, site, mask, at)) return;
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(rest);
         Where where = where_of(s, v, lane, site, at[lane], false);
@@ -187,6 +223,7 @@ void lw_stored(Warp x, Worker w, uint32_t number, uint32_t mask, const uint64_t 
     BlockState *s = state_of(x);
     const Site *site = &s->check->sites[number];
     uint32_t v = warp_of(x);
+    if (!way && each_stored(s, site, mask, at, values)) return;
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(rest), missing = 0;
         for (uint32_t k = 0; k * site->element < site->bytes; k++)
