@@ -122,8 +122,18 @@ def together(members: Sequence[Group]) -> Group:
 def footprint(subject: Subject, sites: frozenset[int]) -> int:
     """Bytes of the distinct sectors that accesses touch in the launch; an estimate where a share of the lines was
     followed, of one line of them at least."""
+    key = f"footprint {sorted(sites)}"
+    if key not in subject.remembered:
+        subject.remembered[key] = _footprint(subject, sites)
+    found: int = subject.remembered[key]
+    return found
+
+
+def _footprint(subject: Subject, sites: frozenset[int]) -> int:
     records = subject.trace.records
-    of_sites = records[np.isin(records["what"] >> SITE_SHIFT, list(sites))]
+    wanted = np.zeros(1 + max(len(subject.sites), int(records["what"].max(initial=0)) >> SITE_SHIFT), bool)
+    wanted[list(sites)] = True
+    of_sites = records[wanted[records["what"] >> SITE_SHIFT]]
     order = np.argsort(of_sites["line"], kind="stable")
     lines, masks = of_sites["line"][order], of_sites["what"][order] & _SECTORS_OF_LINE
     if not len(lines):

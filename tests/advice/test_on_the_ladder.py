@@ -1,0 +1,41 @@
+"""On the ladder: what a rung is told of its memory accesses is the next one."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanewise.ladder import catalog, reference
+from lanewise.ladder.emulate import run
+from lanewise.ladder.plan import resolve
+from lanewise.records import Finding
+
+# Subject, rung, sizes, the rule that saves the most, the rung it points at; no rule where nothing is left to a rule.
+STEPS = [
+    ("transpose", "naive", {"rows": 1024, "columns": 1024}, "strided_access", "transpose padded"),
+    ("transpose", "shared", {"rows": 1024, "columns": 1024}, "bank_conflict", "transpose padded"),
+    ("transpose", "vectorised", {"rows": 1024, "columns": 1024}, None, None),
+    ("access", "stride_8", {"n": 1 << 20}, "strided_access", "access contiguous"),
+    ("access", "random", {"n": 1 << 20}, "scattered_gather", "access contiguous"),
+    ("access", "array_of_structs", {"n": 1 << 20}, "array_of_structs", "access struct_of_arrays"),
+    ("access", "contiguous", {"n": 1 << 20}, "narrow_access", "access float4"),
+    ("access", "float4", {"n": 1 << 20}, None, None),
+    ("readonly", "constant", {"n": 1 << 18}, "divergent_constant", "readonly each_its_own"),
+]
+
+
+@pytest.mark.parametrize(("subject", "rung", "sizes", "rule", "leads_to"), STEPS, ids=lambda value: str(value))
+def test_the_first_finding_of_a_rung_is_the_next_one(
+    subject: str, rung: str, sizes: dict[str, int], rule: str | None, leads_to: str | None
+) -> None:
+    found = [finding for finding in _advice(subject, rung, sizes) if finding.gain is not None]
+    assert ([(f.check, f.rung) for f in found[:1]]) == ([(rule, leads_to)] if rule else [])
+
+
+def _advice(subject: str, rung: str, sizes: dict[str, int]) -> tuple[Finding, ...]:
+    loaded = catalog.load(subject)
+    problem = {**loaded.problem, **sizes}
+    plan = resolve(loaded, loaded.rung(rung), loaded.rung(rung).element, problem)
+    outcome = run(plan, reference.inputs(loaded, plan, problem), advise=True)
+    (launch,) = outcome.launches
+    assert launch.advised
+    return launch.advice
