@@ -11,6 +11,7 @@ import pytest
 from kernels import Kernels, kernels
 
 from lanewise import device as devices
+from lanewise.advice import tries
 from lanewise.advice.change import Change, swapped_launch, with_bounds
 from lanewise.advice.subject import Subject
 from lanewise.records import LaunchRecord
@@ -181,3 +182,14 @@ def test_a_rerun_prints_nothing(monkeypatch: pytest.MonkeyPatch, capfd: pytest.C
 
     within(monkeypatch, look, lambda k: k.launch("prints", (1, 1, 1), (32, 1, 1), 128))
     assert "once" not in capfd.readouterr().out
+
+
+def test_a_long_launch_is_sampled_and_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tries, "MOST_INSTRUCTIONS", 1000)
+    monkeypatch.setattr(tries, "MOST_SAMPLED", 1000)
+
+    def look(s: Subject) -> None:
+        assert s.tries.rerun(Change(s.tries.grid, s.tries.block)).why_not == "it is too long to run again"
+        assert s.tries.requests()
+
+    within(monkeypatch, look, turned)

@@ -38,6 +38,8 @@ from lanewise.sass.program import MachineProgram
 # A launch above these is not run again: counts, so that it does not depend on the machine. About a second each.
 MOST_INSTRUCTIONS = 10**10  # of PTX, by threads
 MOST_PASSES = 2 * 10**9  # sectors and wavefronts
+MOST_SAMPLED = 10**8  # instructions of the blocks that are sampled: what they did before is enough
+_LIMIT = -1  # code of the fault that a limit is
 _MORE = 4  # times the instructions of the launch after which a changed one is given up
 _PATTERN = 0xA5
 _LAUNCHES_KERNELS = "cudaLaunchDevice"
@@ -161,12 +163,13 @@ class Tries:
             return "it allocates memory"
         if self._launched.fault is not None or self._launched.outcome.trace is None:
             return "it did not run to its end"
-        passes = sum((a.sectors or 0) + (a.wavefronts or 0) for a in self._record.accesses if a.basis == "ptx")
-        if self._record.ptx_thread_instructions > MOST_INSTRUCTIONS or passes > MOST_PASSES:
-            return "it is too long to run again"
         if self._memory.fd is None:
             return "device memory cannot be copied on this system"
         return None
+
+    def _is_long(self) -> bool:
+        passes = sum((a.sectors or 0) + (a.wavefronts or 0) for a in self._record.accesses if a.basis == "ptx")
+        return self._record.ptx_thread_instructions > MOST_INSTRUCTIONS or passes > MOST_PASSES
 
     @property
     def asks_for_block(self) -> bool:
@@ -185,6 +188,8 @@ class Tries:
     def _rerun(self, change: Change) -> Outcome:
         if self.refusal is not None or self._before is None:
             return Outcome(None, None, False, self.refusal or "its shape was launched often before")
+        if self._is_long():
+            return Outcome(None, None, False, "it is too long to run again")
         s = self._setting
         made = (s.resources, s.machine) if change.resident is None else self._with_bounds(change)
         if made is None:
@@ -314,12 +319,12 @@ class Tries:
                     s.params,
                     plan=replace(s.machine.plan, trace=True),
                     instrument=sampler,
-                    limits=replace(self._limits(), threads=1),
+                    limits=replace(self._limits(), threads=1, instructions=MOST_SAMPLED),
                     first_blocks=BLOCKS,
                 )
         except EnvironmentProblem:
             return ()
-        return sampler.requests if launched.fault is None else ()
+        return sampler.requests if launched.fault is None or launched.fault_code == _LIMIT else ()
 
 
 def _uses_heap(function: Function) -> bool:
