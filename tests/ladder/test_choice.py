@@ -41,6 +41,7 @@ LARGE = {
     ("gemm", "f32", "m=37 n=5 k=3"): ["register_blocks"] + ["register_banks"] * 5,
     ("gemm", "i32", "m=64 n=64 k=64"): ["register_blocks"] * 6,
     ("gemm", "bf16", "m=67 n=131 k=37"): [None] + ["mma_sync"] * 5,
+    ("gemm", "bf16", "m=4095 n=4097 k=4099"): [None] + ["mma_sync"] * 2 + ["padded_rows"] + ["mma_sync"] * 2,
     ("transpose", "u8", "rows=4096 columns=4096"): ["coarsened"] + ["vectorised"] * 5,
     ("transpose", "u8", "rows=67 columns=131"): ["coarsened"] + ["any_pitch"] * 5,
     ("transpose", "f32", "rows=67 columns=131"): ["any_pitch"] * 6,

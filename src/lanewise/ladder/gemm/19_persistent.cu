@@ -12,6 +12,8 @@
 // Changed: C leaves through shared memory. A fragment goes there by stmatrix, in the swizzled order that the engine
 // expects, and the engine writes 64 x 64 elements at a time while the next are packed.
 // Changed: pairs of tiles go through BAND rows of pairs column by column, so that what is read at a time fits the L2.
+// The engine takes rows of multiples of 16 bytes. For others (the next rung) `set_rows` copies A and B into rows that are, with
+// zeros at their ends, and C out of such rows: 8 bytes an element of each, beside 2 m n k operations.
 constexpr int BM = 128, BN = 256, BK = 64;                    // a block's tile; BK elements are 128 bytes, a swizzled row
 constexpr int BYTES_A = BM * BK * 2, BYTES_B = BN * BK * 2, STAGE = BYTES_A + BYTES_B;
 constexpr int CONSUMERS = 2, PIECE = 64 * 64 * 2;             // warpgroups that multiply; bytes of a piece of C
@@ -223,4 +225,12 @@ gemm(const __grid_constant__ TensorMap map_c, const __grid_constant__ TensorMap 
     }
     // A block's memory must be there until its neighbour has sent and said everything.
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
+// Rows of `from_pitch` elements into rows of `to_pitch`, a block a row; what a row of `from` does not have is zero.
+extern "C" __global__ void __launch_bounds__(256)
+set_rows(unsigned short* __restrict__ to, const unsigned short* __restrict__ from, int to_pitch, int from_pitch) {
+    const unsigned short* row = from + size_t(blockIdx.x) * from_pitch;
+    for (int x = threadIdx.x; x < to_pitch; x += 256)
+        to[size_t(blockIdx.x) * to_pitch + x] = x < from_pitch ? row[x] : 0;
 }
