@@ -45,6 +45,12 @@ def test_what_is_not_looked_at_is_said() -> None:
     assert plain.result.check.unchecked == ()
 
 
+def test_bytes_of_no_allocation_are_not_raced_for() -> None:
+    source = "__global__ void past(int* a) { a[8 + threadIdx.x % 4] = blockIdx.x; }"
+    findings = lanewise.compile(source)["past"][2, 32].check(np.zeros(8, np.int32)).findings
+    assert [finding.check for finding in findings] == ["bounds"]
+
+
 def test_a_build_without_optimisation_shows_what_the_optimiser_hides() -> None:
     source = """
     __global__ void hidden(int* a) {

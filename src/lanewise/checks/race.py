@@ -38,8 +38,17 @@ _WHY = {
 def findings(launched: CheckedLaunch, found: npt.NDArray[np.void]) -> Iterator[Finding]:
     """One for each pair of source lines and way of being unordered."""
     for raw in found:
-        if raw["what"] == FOUND_RACE:
+        if raw["what"] == FOUND_RACE and not _is_nowhere(launched, raw):
             yield _finding(launched, raw)
+
+
+def _is_nowhere(launched: CheckedLaunch, raw: Any) -> bool:
+    """Whether the bytes are of no allocation: both accesses are out of bounds, which is told as that."""
+    if launched.start.info.sites[int(raw["now"]["site"])].space == Space.SHARED:
+        return False
+    address = int(raw["address"])
+    in_memory = launched.memory.base <= address < launched.memory.base + launched.memory.size
+    return in_memory and launched.memory.find(address) is None and launched.memory.freed(address) is None
 
 
 def _finding(launched: CheckedLaunch, raw: Any) -> Finding:
