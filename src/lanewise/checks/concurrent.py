@@ -115,7 +115,6 @@ class Concurrent:
         first, end = max(int(a["begin"]), int(b["begin"])), min(int(a["end"]), int(b["end"]))
         here, source = _side(now, a, first)
         there, _ = _side(before, b, first)
-        kernel = next((o.launched.kernel for o in (now, before) if o.launched is not None), None)
         pair = f"{there.did} by {before.name} and {here.did} by {now.name}"
         return Finding(
             "race",
@@ -123,7 +122,7 @@ class Concurrent:
             f"race: {pair}, of the same global memory, on streams that nothing orders"
             if now.issued.stream != before.issued.stream
             else f"race: {pair}, of the same global memory, in parts of a graph that nothing orders",
-            kernel,
+            now.launched.kernel if now.launched is not None else None,
             source,
             None,
             here.thread,

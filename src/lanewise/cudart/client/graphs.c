@@ -58,7 +58,7 @@ static bool good_dependencies(const Graph *graph, const cudaGraphNode_t *after, 
 static cudaError_t add(Graph *graph, const Work *work, const cudaGraphNode_t *after, size_t count,
                        cudaGraphNode_t *made) {
     Work taken = *work;
-    taken.caller = lw_came_from();
+    if (!taken.caller) taken.caller = lw_came_from();
     if (!good_dependencies(graph, after, count)) {
         lw_release_work(&taken);
         return cudaErrorInvalidValue;
