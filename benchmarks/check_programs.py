@@ -205,8 +205,8 @@ The other three tools, on all kernels of a file in one process (those out of bou
 There is no program here of which a tool is right and Lanewise is not. Where a reader may side with the tool:
 `early_return` (cards since Volta let the other threads go on, and synccheck is silent; Lanewise warns), and
 `unset_value_is_not_used` (initcheck reports each read of memory that was never written, Lanewise only those that decide
-something). racecheck is wrong of `two_named_barriers`, `specialised` and `warps_take_turns_by_flag`: it does not follow a
-`bar.arrive` after a read (a producer and a consumer are the example of the PTX ISA), nor flags.
+something). racecheck is wrong of `two_named_barriers`, `specialised` and `warps_take_turns_by_flag`: it does not follow
+a `bar.arrive` after a read (a producer and a consumer are the example of the PTX ISA), nor flags.
 
 | program | expected | Lanewise | tool | it says | right |
 | --- | --- | --- | --- | --- | --- |
