@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from lanewise.cli import bench, check, compare, devices, ladder, occupancy, run, show
+from lanewise.cli import bench, check, compare, devices, explain, ladder, occupancy, run, show
 from lanewise.cli import doctor as doctor_command
 from lanewise.cli.exit_codes import SIGNAL_BASE
 from lanewise.cli.messages import print_bug, print_error
@@ -63,6 +63,7 @@ app.command(
 
 app.command("occupancy", context_settings=HELP)(occupancy.occupancy)
 app.command("show", context_settings=HELP)(show.show)
+app.command("explain", context_settings=HELP)(explain.explain)
 app.command("compare", context_settings=HELP)(compare.compare)
 app.command("bench", context_settings=HELP)(bench.bench)
 app.command("tune", context_settings=HELP)(bench.tune)

@@ -1,0 +1,91 @@
+"""One finding in full: what it says, the arithmetic of its gain, and where the lanes of a recorded request went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lanewise.catalogue import Catalogue, parts
+from lanewise.errors import UsageError
+from lanewise.records import Finding, LaneSample, LaunchRecord, RunResult, Space
+from lanewise.report import advice, text
+from lanewise.report.fold import fold_launches
+from lanewise.report.timing import microseconds
+
+SECTOR_BYTES, WORD_BYTES, BANKS = 32, 4, 32
+_A_ROW = 8  # lanes
+
+
+def find(result: RunResult, named: str) -> tuple[LaunchRecord, Finding]:
+    """The finding that the report calls `named` ("2.1"). Raises UsageError, naming those there are, for another."""
+    known = {
+        advice.number(block, position): (fold.first, finding)
+        for block, fold in enumerate(fold_launches(result.launches), start=1)
+        for position, finding in enumerate(fold.first.advice, start=1)
+    }
+    if named not in known:
+        there = ", ".join(known) or "none"
+        raise UsageError(f"no finding {named!r} in this run", next_step=f"Findings: {there}.")
+    return known[named]
+
+
+def explain_lines(result: RunResult, named: str, words: Catalogue, width: int) -> list[str]:
+    launch, finding = find(result, named)
+    lines = [f"{named}  {finding.check}, {text.kernel_name(launch.kernel)}", ""]
+    message, step = (advice.said(finding, part, words) for part in ("message", "next_step"))
+    for sentence in (f"{advice.place(finding)}{message}", *parts(finding, "evidence", words), step):
+        lines += text.wrap(sentence, width, first="  ")
+    price = advice.said(finding, "price", words)
+    if price:
+        lines += text.wrap(words.say("report.price", price=price), width, first="  ")
+    lines += ["", *_arithmetic(finding, words)]
+    for sample in finding.samples or _of_line(launch, finding):
+        lines += ["", *_lanes(sample, words)]
+    return lines
+
+
+def _arithmetic(finding: Finding, words: Catalogue) -> Iterator[str]:
+    gain = finding.gain
+    if gain is None:
+        return
+    yield "  " + words.say(
+        "explain.saved",
+        before=microseconds(gain.before_us),
+        after=microseconds(gain.after_us),
+        saved=microseconds(gain.before_us - gain.after_us),
+        share=f"{100 * (gain.before_us - gain.after_us) / gain.before_us:.0f}",
+        tried=f"@tried.{gain.tried.value}",
+    )
+
+
+def _of_line(launch: LaunchRecord, finding: Finding) -> tuple[LaneSample, ...]:
+    if finding.line is None:
+        return ()
+    return tuple(s for s in launch.samples if (s.file, s.line) == (finding.file, finding.line))
+
+
+def _lanes(sample: LaneSample, words: Catalogue) -> Iterator[str]:
+    """Each lane with its byte from the first, and the sector, or the bank and word, that it falls into."""
+    shared = sample.space == Space.SHARED
+    where = [None if at is None else sample.base + at for at in sample.lanes]
+    on = [at for at in where if at is not None]
+    unit = WORD_BYTES if shared else SECTOR_BYTES
+    pieces = {piece for at in on for piece in range(at // unit, (at + sample.width_bits // 8 - 1) // unit + 1)}
+    yield "  " + words.say(
+        "explain.banks" if shared else "explain.sectors",
+        kind=f"@kind.{sample.kind.value}",
+        ptx_line=str(sample.ptx_line),
+        lanes=str(len(on)),
+        pieces=str(len(pieces)),
+    )
+    first = min(pieces, default=0)
+    for row in range(0, len(where), _A_ROW):
+        cells = [_cell(at, shared, first) for at in where[row : row + _A_ROW]]
+        yield f"  {row:>4}  " + " ".join(f"{cell:>9}" for cell in cells)
+
+
+def _cell(at: int | None, shared: bool, first: int) -> str:
+    if at is None:
+        return "-"
+    if shared:
+        return f"b{at // WORD_BYTES % BANKS}:w{at // WORD_BYTES}"
+    return f"s{at // SECTOR_BYTES - first}+{at % SECTOR_BYTES}"
