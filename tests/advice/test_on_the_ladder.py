@@ -1,4 +1,4 @@
-"""On the ladder: what a rung is told of its memory accesses is the next one."""
+"""On the ladder: what a rung is told first is the next one."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ STEPS = [
     ("access", "array_of_structs", {"n": 1 << 20}, "array_of_structs", "access struct_of_arrays"),
     ("access", "contiguous", {"n": 1 << 20}, "narrow_access", "access float4"),
     ("access", "float4", {"n": 1 << 20}, None, None),
+    ("gemm", "coalesced", {"m": 512, "n": 512, "k": 512}, "re_read_data", "gemm tiled"),
+    ("gemm", "tiled", {"m": 512, "n": 512, "k": 512}, "shared_traffic", "gemm register_blocks"),
+    ("divergence", "trip_counts", {"n": 1 << 18}, "uneven_loops", "divergence by_warp"),
     ("readonly", "constant", {"n": 1 << 18}, "divergent_constant", "readonly each_its_own"),
 ]
 
@@ -29,6 +32,13 @@ def test_the_first_finding_of_a_rung_is_the_next_one(
 ) -> None:
     found = [finding for finding in _advice(subject, rung, sizes) if finding.gain is not None]
     assert ([(f.check, f.rung) for f in found[:1]]) == ([(rule, leads_to)] if rule else [])
+
+
+def test_a_tile_is_not_to_be_stored_transposed() -> None:
+    """The folk fix makes the product slower: nothing is said of the layout of the tile."""
+    found = [f.check for f in _advice("gemm", "tiled", {"m": 512, "n": 512, "k": 512}) if f.gain is not None]
+    assert "shared_traffic" in found
+    assert not {"bank_conflict", "strided_access", "uncoalesced_by_swapped_index"} & set(found)
 
 
 def _advice(subject: str, rung: str, sizes: dict[str, int]) -> tuple[Finding, ...]:
