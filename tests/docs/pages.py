@@ -27,7 +27,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", *(f"docs/{name}.md" for name in ("getting-started", "how-it-counts", "python", "departures", "ladder/refuted")))
+PAGES = (
+    "README.md",
+    *(f"docs/{name}.md" for name in ("getting-started", "how-it-counts", "python", "departures", "ladder/refuted")),
+)
 _BLOCK = re.compile(r"(?:^<!-- (?P<comment>[^\n]*) -->\n\n?)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.M | re.S)
 _EXIT_CODE = re.compile(r"# exit code (\d+)$")
 BLANK = "(blank)"
