@@ -1,7 +1,7 @@
 // Rung 9: short sums in float, long ones in double.
 //
-// A thread that adds thousands of floats to one float loses bits at each addition: the error grows with n, ten times that
-// of torch's sum at 1 GiB (docs/ladder/reduce.md).
+// A thread that adds thousands of floats to one float loses bits at each addition: the error grows with n, to twice
+// that of torch's sum at 1 GiB (docs/ladder/reduce.md).
 //
 // Changed: the UNROLL vectors of a round are added in float, pairs first, and only that goes to a thread's four sums,
 // which are double: one conversion and one double addition for UNROLL elements, which even a card with a thirty-second of
