@@ -295,7 +295,7 @@ class EmulatedDevice:
                 )  # fmt: skip
                 tries = Tries(self.engine, setting, record, launched, before, alone=len(self._callers) < 2)
                 record = self._with_advice(record, loaded, launched, machine, modelled, tries)
-            self._history.launches.append(record)
+            self._history.add(record, launched.outcome.trace)
             self.records.append(record)
             for model, records in zip(self._beside, self.records_beside, strict=True):
                 records.append(modelled_on(model, record, launched, machine)[0])

@@ -30,8 +30,7 @@ class Kernels:
     def launch(self, name: str, grid: Dim, block: Dim, *arguments: int | bytes, shared: int = 0) -> LaunchRecord:
         """Whole numbers are sizes of arrays of u32, bytes are scalars as they are."""
         memory = self._device.memory
-        symbols = [f.name for f in self._loaded.program.modules[0].functions.values() if f.is_kernel]
-        symbol = next(s for s in symbols if name in s)
+        symbol = self._symbol(name)
         params = self._loaded.program.function(symbol).params
         made: list[int] = []
         buffer = bytearray(max(p.offset + p.size for p in params))
@@ -48,6 +47,25 @@ class Kernels:
         finally:
             for base in made:
                 memory.free(base)
+
+    def arrays(self, *sizes: int) -> list[int]:
+        """Addresses of arrays that stay."""
+        return [self._device.memory.allocate(size).base for size in sizes]
+
+    def launch_on(self, name: str, grid: Dim, block: Dim, *values: int) -> LaunchRecord:
+        """Whole numbers are addresses, or values of 4 bytes."""
+        symbol = self._symbol(name)
+        params = self._loaded.program.function(symbol).params
+        buffer = bytearray(max(p.offset + p.size for p in params))
+        for param, value in zip(params, values, strict=True):
+            buffer[param.offset : param.offset + param.size] = value.to_bytes(param.size, "little")
+        launched, record = self._device.run(self._loaded, symbol, grid, block, 0, bytes(buffer))
+        assert launched.fault is None, launched.fault
+        return record
+
+    def _symbol(self, name: str) -> str:
+        symbols = [f.name for f in self._loaded.program.modules[0].functions.values() if f.is_kernel]
+        return next(symbol for symbol in symbols if name in symbol)
 
 
 @cache

@@ -130,3 +130,54 @@ def test_launches_that_only_start() -> None:
     assert "20 in a row" in found.message
     assert list(find_in_run(History([record] * 5))) == []
     assert list(find_in_run(History([by("by_lane")] * 20))) == []
+
+
+TWO = """
+extern "C" __global__ void scale(const float* x, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = 2 * x[i];
+}
+extern "C" __global__ void shift(const float* y, float* z) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    z[i] = y[i] + 1;
+}
+extern "C" __global__ void turn(const float* y, float* z, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    z[i] = y[n - 1 - i];
+}
+extern "C" __global__ void twice(const float* in, float* out) {
+    __shared__ float tile[256];
+    float sum = 0;
+    for (int k = 0; k < 64; k++) {
+        tile[threadIdx.x] = in[threadIdx.x + k];
+        __syncthreads();
+        __syncthreads();
+        sum += tile[255 - threadIdx.x];
+        __syncthreads();
+    }
+    out[threadIdx.x] = sum;
+}
+"""
+
+
+def test_a_kernel_that_reads_what_the_last_one_wrote_is_to_be_fused() -> None:
+    found = of_rule(_one_after_the_other("scale", "shift"), "fuse_kernels")
+    assert f"reads {4 * N:,} bytes that `scale` wrote" in found[0].message
+    assert found[0].rung == "pointwise fused"
+    assert of_rule(_one_after_the_other("scale", "turn"), "fuse_kernels") == []  # other warps wrote it
+
+
+def _one_after_the_other(first: str, second: str) -> LaunchRecord:
+    """x to y by the first, y to z by the second."""
+    made = Kernels(TWO)
+    x, y, z = made.arrays(4 * N, 4 * N, 4 * N)
+    made.launch_on(first, (N // 256, 1, 1), (256, 1, 1), x, y)
+    rest = (N,) if second == "turn" else ()
+    return made.launch_on(second, (N // 256, 1, 1), (256, 1, 1), y, z, *rest)
+
+
+def test_two_barriers_in_a_row() -> None:
+    record = kernels(TWO).launch("twice", (132, 1, 1), (256, 1, 1), 4096, 1024)
+    (found,) = of_rule(record, "redundant_barrier")
+    assert found.line == 1 + next(n for n, row in enumerate(TWO.splitlines(), start=1) if "__syncthreads" in row)
+    assert of_rule(by("by_lane"), "redundant_barrier") == []
