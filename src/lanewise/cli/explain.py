@@ -9,6 +9,7 @@ import typer
 
 from lanewise.catalogue import catalogue
 from lanewise.cli import files, last_run
+from lanewise.cli.language import DEFAULT_LANGUAGE, LanguageOption
 from lanewise.cli.run import print_safely
 from lanewise.report.explain import explain_lines
 from lanewise.report.terminal import PIPED
@@ -19,8 +20,10 @@ def explain(
     report: Annotated[
         Path | None, typer.Argument(metavar="[OUT.json]", help="What `lanewise run --json` wrote; else the last run.")
     ] = None,
+    lang: LanguageOption = DEFAULT_LANGUAGE,
 ) -> None:
     """Explain a finding: its evidence, what it is worth, and where the lanes of a recorded request went."""
+    words = catalogue(lang)
     result = last_run.load() if report is None else files.read_result(report)
-    lines = explain_lines(result, finding, catalogue(), PIPED)
+    lines = explain_lines(result, finding, words, PIPED)
     print_safely(lambda: typer.echo("\n".join(lines)))

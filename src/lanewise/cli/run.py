@@ -12,10 +12,12 @@ from typing import Annotated
 
 import typer
 
+from lanewise.catalogue import Catalogue, catalogue
 from lanewise.checks import selection
 from lanewise.cli import files, last_run
 from lanewise.cli.check_options import BuildOption, ConfigOption, SchedulesOption, refuse
 from lanewise.cli.exit_codes import SIGNAL_BASE, exit_status
+from lanewise.cli.language import DEFAULT_LANGUAGE, LanguageOption
 from lanewise.cli.progress import ProgressLine
 from lanewise.errors import UsageError
 from lanewise.hardware import device as devices
@@ -86,6 +88,7 @@ def run(
     advice: Annotated[
         bool, typer.Option("--advice/--no-advice", help="Say what to change, tried where it can be.")
     ] = True,
+    lang: LanguageOption = DEFAULT_LANGUAGE,
     quiet: Annotated[bool, typer.Option("--quiet", "--no-report", help="Print nothing after the program.")] = False,
 ) -> None:
     """Run a CUDA program on the CPU and report, line by line, what it does to the GPU's memory system.
@@ -101,10 +104,11 @@ def run(
       lanewise run --device rtx4090 ./a.out
       lanewise run --device rtx4090d,a100,h200 program.cu
     """
+    words = catalogue(lang)
     names = [name.strip() for name in device.split(",")]
     tokens, arguments = split_arguments(context.args)
     inputs, flags = split_inputs(tokens)
-    outputs = [(path, render) for path, render in ((json, to_json), (html, _to_html)) if path is not None]
+    outputs = [(path, render) for path, render in ((json, to_json), (html, _html_in(words))) if path is not None]
     if json is not None and json == html:
         raise UsageError(f"{json} is named for two reports", next_step="Give each a file of its own.")
     keys = [devices.load(name).key for name in names] if len(names) > 1 else []
@@ -143,7 +147,7 @@ def run(
         files.write(path, render(result))
     last_run.save(result)
     if not quiet:
-        print_safely(lambda: print_report(result, show=show or ()))
+        print_safely(lambda: print_report(result, show=show or (), words=words))
     raise typer.Exit(exit_status(result))
 
 
@@ -159,11 +163,14 @@ def print_safely(print_it: Callable[[], None]) -> None:
 Output = tuple[Path, Callable[[RunResult], str]]  # a file, and what is written to it
 
 
-def _to_html(result: RunResult) -> str:
-    """Loaded late: templates and plots are not needed otherwise."""
-    from lanewise.report.html import to_html
+def _html_in(words: Catalogue) -> Callable[[RunResult], str]:
+    def render(result: RunResult) -> str:
+        """Loaded late: templates and plots are not needed otherwise."""
+        from lanewise.report.html import to_html
 
-    return to_html(result)
+        return to_html(result, words)
+
+    return render
 
 
 def _of_device(path: Path, key: str) -> Path:

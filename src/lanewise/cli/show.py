@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from lanewise.catalogue import catalogue
 from lanewise.cli import files
+from lanewise.cli.language import DEFAULT_LANGUAGE, LanguageOption
 from lanewise.cli.run import Show, print_safely
 from lanewise.report.terminal import print_report
 
@@ -20,6 +22,7 @@ def show(
     show: Annotated[
         list[Show] | None, typer.Option("--show", help="Add to each kernel: sass, its machine instructions beside PTX.")
     ] = None,
+    lang: LanguageOption = DEFAULT_LANGUAGE,
     force: files.Force = False,
 ) -> None:
     """Show the report of an earlier run from its JSON, on the terminal or as a page of HTML. Nothing is run.
@@ -27,13 +30,15 @@ def show(
     \b
       lanewise show out.json
       lanewise show --html report.html out.json
+      lanewise show --lang zh out.json
     """
+    words = catalogue(lang)
     if html is not None:
         files.check_writable(html, force=force)
     result = files.read_result(report)
     if html is None:
-        print_safely(lambda: print_report(result, show=show or ()))
+        print_safely(lambda: print_report(result, show=show or (), words=words))
         return
     from lanewise.report.html import to_html
 
-    files.write(html, to_html(result))
+    files.write(html, to_html(result, words))

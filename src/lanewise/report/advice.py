@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from lanewise.catalogue import Catalogue, parts
@@ -39,11 +40,12 @@ def _finding(finding: Finding, named: str, digits: int, words: Catalogue, width:
     """What is wrong and how that shows; what to do and at what price; what it is worth, and where to read more."""
     first = f"  {named:<{digits}}  "
     indent = " " * len(first)
-    wrong = f"{place(finding)}{' '.join((said(finding, 'message', words), *parts(finding, 'evidence', words)))}"
+    between = words.say("report.between")
+    wrong = place(finding) + between.join((said(finding, "message", words), *parts(finding, "evidence", words)))
     lines = [Text(line) for line in text.wrap(wrong, width, first=first)]
     step, price = said(finding, "next_step", words), said(finding, "price", words)
     if price:
-        step = f"{step} {words.say('report.price', price=price)}"
+        step = step + between + words.say("report.price", price=price)
     lines += [Text(line) for line in text.wrap(step, width, first=indent)]
     worth = [(gain(finding, words), "bold")] if finding.gain is not None else []
     return [
@@ -56,7 +58,7 @@ def _columns(items: Sequence[tuple[str, str]], indent: str, width: int) -> list[
     """Texts with their styles beside each other, three blanks between them, on as few lines as hold them whole."""
     lines: list[Text] = []
     for item, style in items:
-        if lines and len(lines[-1].plain) + len(_BETWEEN) + len(item) <= width:
+        if lines and cell_len(lines[-1].plain + _BETWEEN + item) <= width:
             lines[-1].append(_BETWEEN)
             lines[-1].append(item, style)
         else:

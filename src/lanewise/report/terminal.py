@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from lanewise.catalogue import catalogue
+from lanewise.catalogue import Catalogue, catalogue
 from lanewise.records import RunResult
 from lanewise.report import text
 from lanewise.report.advice import look_first
@@ -34,15 +35,21 @@ class _Console(Console):
 
 
 def print_report(
-    result: RunResult, *, file: TextIO | None = None, width: int | None = None, show: Collection[str] = ()
+    result: RunResult,
+    *,
+    file: TextIO | None = None,
+    width: int | None = None,
+    show: Collection[str] = (),
+    words: Catalogue | None = None,
 ) -> None:
     """Prints to `file` (default: standard output), in colour on a terminal, as plain text elsewhere.
 
-    `width` in columns; by default the terminal's, and 100 where there is none. `show` as of `KernelBlock.lines`.
+    `width` in columns; by default the terminal's, and 100 where there is none. `show` as of `KernelBlock.lines`;
+    `words`: the language of headings and advice, English by default.
     """
     console = _Console(file=file, highlight=False, markup=False, emoji=False)
     columns = width or (console.width if console.is_terminal else PIPED)
-    for line in report_lines(result, columns, show):
+    for line in report_lines(result, columns, show, words):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
 
 
@@ -58,15 +65,19 @@ def terminal_width() -> int:
     return Console().width
 
 
-def report_text(result: RunResult, width: int = PIPED, show: Collection[str] = ()) -> str:
+def report_text(
+    result: RunResult, width: int = PIPED, show: Collection[str] = (), words: Catalogue | None = None
+) -> str:
     """The report as plain text, every line ended by a newline."""
-    return "".join(f"{line.plain}\n" for line in report_lines(result, width, show))
+    return "".join(f"{line.plain}\n" for line in report_lines(result, width, show, words))
 
 
-def report_lines(result: RunResult, width: int, show: Collection[str] = ()) -> list[Text]:
+def report_lines(
+    result: RunResult, width: int, show: Collection[str] = (), words: Catalogue | None = None
+) -> list[Text]:
     width = min(max(width, NARROWEST), WIDEST)
-    words = catalogue()
-    lines = [Text(""), _title(result, width)]
+    words = words or catalogue()
+    lines = [Text(""), _title(result, words, width)]
     folds = fold_launches(result.launches)
     shown = worth_showing(folds)
     blocks_of = Counter(fold.first.symbol for fold in folds)
@@ -80,7 +91,7 @@ def report_lines(result: RunResult, width: int, show: Collection[str] = ()) -> l
     lines += _left_out(folds, shown, width)
     lines += _findings(result, width)
     advised = [(block.number, block.fold) for block in blocks if block.fold.first.advised]
-    lines += look_first(advised, words, width, MOST_WORST) if advised else _worst(blocks, width)
+    lines += look_first(advised, words, width, MOST_WORST) if advised else _worst(blocks, words, width)
     plot = roofline_lines(folds, width)
     lines += [Text(""), *plot] if plot else []
     lines += [Text(""), *_ending(result, folds, width)]
@@ -88,11 +99,14 @@ def report_lines(result: RunResult, width: int, show: Collection[str] = ()) -> l
     return lines
 
 
-def _title(result: RunResult, width: int) -> Text:
-    rest = f", run on the CPU, counted for {text.clean(result.device)} ({result.arch}) "
-    front = "-- Lanewise: "
-    head = front + text.shorten(text.clean(basename(result.program)), width - len(front) - len(rest)) + rest
-    return Text(head.ljust(width, "-")[:width], style="bold")
+def _title(result: RunResult, words: Catalogue, width: int) -> Text:
+    def head(program: str) -> str:
+        return words.say("report.title", program=program, device=text.clean(result.device), arch=result.arch)
+
+    line = Text(head(text.shorten(text.clean(basename(result.program)), width - cell_len(head("")))), style="bold")
+    line.append("-" * (width - line.cell_len))
+    line.truncate(width)
+    return line
 
 
 def _left_out(folds: Sequence[Fold], shown: Sequence[bool], width: int) -> list[Text]:
@@ -107,7 +121,7 @@ def _left_out(folds: Sequence[Fold], shown: Sequence[bool], width: int) -> list[
     return lines
 
 
-def _worst(blocks: Sequence[KernelBlock], width: int) -> list[Text]:
+def _worst(blocks: Sequence[KernelBlock], words: Catalogue, width: int) -> list[Text]:
     """Over all kernels the problems with the most excess: where to look first. Nothing for a single kernel."""
     found = [
         (block.fold.launches if block.fold.per_launch else 1, problem, block.fold)
@@ -118,7 +132,7 @@ def _worst(blocks: Sequence[KernelBlock], width: int) -> list[Text]:
     if len(found) < 2 or len(blocks) < 2:
         return []
     found.sort(key=lambda item: -item[0] * item[1].rank)
-    lines = [Text(""), Text("Look first at", style="bold")]
+    lines = [Text(""), Text(words.say("report.look_first"), style="bold")]
     for launches, problem, fold in found[:MOST_WORST]:
         name = text.shorten(text.kernel_name(fold.first.kernel), width // 3)
         excess = f"{text.count(launches * problem.excess)} {problem.unit} too many"

@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 import textwrap
 
+from rich.cells import cell_len
+
 _TEMPLATE = re.compile(r"<[^<>]*>")
+# A line may be broken at blanks, and before and after a Chinese character; not before punctuation that ends something,
+# nor after a bracket that opens.
+_CHINESE = r"[\u3000-\u9fff\uff00-\uffef]"
+_PIECE = re.compile(rf"\s+|（*(?:(?![（，。：；、）]){_CHINESE}|(?:(?!{_CHINESE})\S)+)[，。：；、）]*|\S")
 
 
 def clean(text: str) -> str:
@@ -104,6 +110,21 @@ def note_lines(note: str, width: int) -> list[str]:
 
 def wrap(text: str, width: int, *, first: str = "", rest: str | None = None) -> list[str]:
     """A paragraph as lines of `width` columns; `first` starts the first line, `rest` (default: blanks) the others."""
-    indent = " " * len(first) if rest is None else rest
-    lines = textwrap.wrap(clean(text), max(width, 20), initial_indent=first, subsequent_indent=indent)
+    indent = " " * cell_len(first) if rest is None else rest
+    text, width = clean(text), max(width, 20)
+    if len(text) < cell_len(text):
+        return _wrap_wide(text, width, first, indent)
+    lines = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent)
     return lines or [first.rstrip()]
+
+
+def _wrap_wide(text: str, width: int, first: str, indent: str) -> list[str]:
+    """`wrap` of a text with characters that take two columns. A word longer than a line stays whole."""
+    lines, line = [], first
+    for piece in _PIECE.findall(text):
+        if line not in (first, indent) and cell_len(line + piece.rstrip()) > width:
+            lines.append(line.rstrip())
+            line = indent
+        if line != indent or not piece.isspace():
+            line += piece
+    return [*lines, line.rstrip()]
