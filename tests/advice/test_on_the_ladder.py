@@ -22,6 +22,8 @@ STEPS = [
     ("gemm", "coalesced", {"m": 512, "n": 512, "k": 512}, "re_read_data", "gemm tiled"),
     ("gemm", "tiled", {"m": 512, "n": 512, "k": 512}, "shared_traffic", "gemm register_blocks"),
     ("divergence", "trip_counts", {"n": 1 << 18}, "uneven_loops", "divergence by_warp"),
+    ("histogram", "global", {"n": 1000000}, "contended_atomics", "histogram shared"),
+    ("histogram", "shared", {"n": 1000000}, None, None),
     ("readonly", "constant", {"n": 1 << 18}, "divergent_constant", "readonly each_its_own"),
 ]
 

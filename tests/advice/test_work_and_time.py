@@ -37,6 +37,9 @@ extern "C" __global__ void count(const unsigned* keys, unsigned* bins) {
     for (int k = 0; k < 16; k++)
         atomicAdd(&bins[(keys[(blockIdx.x * 16 + k) * blockDim.x + threadIdx.x] * 2654435761u) >> 24], 1u);
 }
+extern "C" __global__ void count_one(const unsigned* keys, unsigned* bins) {
+    atomicAdd(&bins[(keys[blockIdx.x * blockDim.x + threadIdx.x] * 2654435761u) >> 24], 1u);
+}
 extern "C" __global__ void count_in_blocks(const unsigned* keys, unsigned* bins) {
     __shared__ unsigned own[256];
     own[threadIdx.x] = 0;
@@ -94,6 +97,16 @@ def test_trips_of_lanes() -> None:
     assert of_rule(record, "lane_divergence") == []
     even = by("even_trips")
     assert [f.check for f in even.advice if f.check in ("uneven_loops", "lane_divergence")] == []
+
+
+def test_atomics_of_blocks_that_have_few_each() -> None:
+    """256 keys for 256 words: a copy for each block would save nothing, unless each block took more of the keys."""
+    n = 1 << 20
+    record = kernels(SOURCE).launch("count_one", (n // 256, 1, 1), (256, 1, 1), 4 * n, 1024)
+    (found,) = of_rule(record, "contended_atomics")
+    assert "no more blocks run than fit at once" in found.next_step
+    few = kernels(SOURCE).launch("count_one", (256, 1, 1), (256, 1, 1), 4 << 16, 1024)
+    assert of_rule(few, "contended_atomics") == []
 
 
 def test_atomics_on_few_words() -> None:

@@ -31,7 +31,6 @@ class Reuse:
     of_warps: int
     of_blocks: int
     shared_lines: float
-    lines_of_blocks: int = 0  # of 128 bytes that differ within each block, summed over the blocks
 
     @property
     def times(self) -> float:
@@ -56,7 +55,7 @@ def reuse(subject: Subject, group: Group) -> Reuse:
         int(bits[found].sum()) << subject.trace.level
         for found in (masks, np.bitwise_or.reduceat(masks, of_warp), np.bitwise_or.reduceat(masks, of_block))
     )
-    return Reuse(asked, warp, block, float(several.mean()), len(of_block) << subject.trace.level)
+    return Reuse(asked, warp, block, float(several.mean()))
 
 
 def most_lanes(subject: Subject, group: Group) -> int:
