@@ -34,6 +34,7 @@ class ExitCode(IntEnum):
     BAD_PTX = 86
     FINDINGS = 87
     UNCHECKED = 88
+    WORSE = 89
 
 
 class LanewiseError(Exception):

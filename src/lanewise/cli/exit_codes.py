@@ -19,6 +19,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.BAD_PTX: "Text that is not PTX; the message says where.",
     ExitCode.FINDINGS: "A check found an error or a warning (notes do not count).",
     ExitCode.UNCHECKED: "Checks were asked for, but no access to memory was checked: that is not clean.",
+    ExitCode.WORSE: "`diff`: something that `--fail-on` names got worse.",
 }
 
 SIGNAL_BASE = 128  # a shell's: a process ended by signal N has the status 128 + N

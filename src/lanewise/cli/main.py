@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from lanewise.cli import bench, check, compare, devices, explain, ladder, occupancy, run, show
+from lanewise.cli import bench, check, compare, devices, diff, explain, ladder, occupancy, run, show
 from lanewise.cli import doctor as doctor_command
 from lanewise.cli.exit_codes import SIGNAL_BASE
 from lanewise.cli.messages import print_bug, print_error
@@ -24,7 +24,7 @@ app = typer.Typer(
     help="See what a CUDA program does to the GPU's memory system, line by line, on a machine with no GPU.",
     epilog="Exit codes: the program's own for run; 80 a kernel faulted, 81 compile error, 82 unsupported code, 83 "
     "something missing on this machine, 84 a limit was reached, 85 a bug in Lanewise, 86 text that is not PTX, "
-    "87 a check found something, 88 nothing was checked.",
+    "87 a check found something, 88 nothing was checked, 89 diff --fail-on: something got worse.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -65,6 +65,7 @@ app.command("occupancy", context_settings=HELP)(occupancy.occupancy)
 app.command("show", context_settings=HELP)(show.show)
 app.command("explain", context_settings=HELP)(explain.explain)
 app.command("compare", context_settings=HELP)(compare.compare)
+app.command("diff", context_settings=HELP)(diff.diff)
 app.command("bench", context_settings=HELP)(bench.bench)
 app.command("tune", context_settings=HELP)(bench.tune)
 app.command("ladder", context_settings=HELP)(ladder.ladder)
