@@ -29,6 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = (
     "README.md",
+    "README.zh.md",
     *(f"docs/{name}.md" for name in ("getting-started", "how-it-counts", "python", "departures", "ladder/refuted")),
 )
 _BLOCK = re.compile(r"(?:^<!-- (?P<comment>[^\n]*) -->\n\n?)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.M | re.S)

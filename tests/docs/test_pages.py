@@ -24,7 +24,9 @@ def test_blocks_give_what_the_page_shows(name: str) -> None:
     assert real == page
 
 
-@pytest.mark.parametrize("page", ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))])
+@pytest.mark.parametrize(
+    "page", ["README.md", "README.zh.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
+)
 def test_links_lead_somewhere(page: str) -> None:
     text = _CODE.sub("", (ROOT / page).read_text())
     for file, anchor in _LINK.findall(text):
