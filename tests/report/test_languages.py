@@ -34,12 +34,19 @@ def _numbers(report: str) -> Counter[str]:
     return Counter(re.findall(r"\d[\d,.]*\d|\d", report))
 
 
+def _visible(page: str) -> str:
+    return re.sub(r"<style>.*?</style>|<script>.*?</script>|<[^>]*>", " ", page, flags=re.S)
+
+
 @pytest.mark.parametrize("command", [("show",), ("explain", "1.1")])
 def test_findings_and_headings_are_chinese_with_the_same_numbers(command: tuple[str, ...], saved: Path) -> None:
     english, chinese = (_said(*command, str(saved), "--lang", language) for language in ("en", "zh"))
     assert _said(*command, str(saved)) == english
     assert "Strided store" in english
     assert "跨步存储：相邻通道相距 8,192 字节。" in chinese
+    if command == ("show",):
+        assert "屋顶线（Roofline）" in chinese
+        assert "理想值：同样的通道和宽度所需的最小值" in chinese
     assert "代价：每个线程块 4,224 字节共享内存" in re.sub(r"\n *", "", chinese)
     assert "Strided" not in chinese
     assert _numbers(chinese) == _numbers(english)
@@ -54,6 +61,7 @@ def test_the_page_is_chinese_with_the_same_numbers(saved: Path, tmp_path: Path) 
         _said("show", "--html", str(page), "--lang", page.stem, str(saved))
     english, chinese = (page.read_text("utf-8") for page in pages)
     assert '<html lang="zh">' in chinese
+    assert _numbers(_visible(chinese)) == _numbers(_visible(english))
     headings = re.findall(r"<h[2-4][^>]*>([^<]+)</h", chinese)
     assert {"概览", "核函数", "改进建议", "逐行源代码", "占用率"} <= set(headings)
     assert not set(headings) & set(re.findall(r"<h[2-4][^>]*>([^<]+)</h", english))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from samples import transposes
 
+from lanewise.catalogue import catalogue
 from lanewise.records import LaunchRecord, MemoryTraffic, Roof, Unit
 from lanewise.report.fold import fold_launches
 from lanewise.report.json import from_json, to_json
@@ -64,7 +65,7 @@ def test_kernels_stand_under_the_roofs() -> None:
     launch = transposes().launches[0]
     compute = replace(timed(launch, 10.0), symbol="compute", kernel="compute()",
                       roof=Roof(100.0, 4430.0, 50000.0, 66908.2, 10**9, 500.0, 10.0, 5700.0))  # fmt: skip
-    lines = [line.plain for line in roofline_lines(fold_launches([timed(launch, 10.0), compute]), 100)]
+    lines = [line.plain for line in roofline_lines(fold_launches([timed(launch, 10.0), compute]), catalogue(), 100)]
     plot = lines[1:11]
     where = {
         letter: next((n, row.index(letter, 12)) for n, row in enumerate(plot) if letter in row[12:]) for letter in "ab"

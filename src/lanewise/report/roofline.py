@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
+from lanewise.catalogue import Catalogue
 from lanewise.records import LaunchRecord, Roof
 from lanewise.report import text
 from lanewise.report.fold import Fold
@@ -17,7 +18,7 @@ _DECADES_BELOW = 3.0  # shown under the roof of arithmetic
 _LEFT = 12  # columns of the scale
 
 
-def roofline_lines(folds: Iterable[Fold], width: int) -> list[Text]:
+def roofline_lines(folds: Iterable[Fold], words: Catalogue, width: int) -> list[Text]:
     """The plot and its letters; nothing where no kernel has both operations and bytes."""
     kernels = [(fold.first, fold.first.roof) for fold in folds]
     points = [(launch, roof) for launch, roof in kernels if roof is not None and roof.flops and roof.flops_per_byte]
@@ -37,14 +38,14 @@ def roofline_lines(folds: Iterable[Fold], width: int) -> list[Text]:
         column = round((math.log10(own.flops_per_byte or 1) - low) / (high - low) * (columns - 1))
         grid[_row(own.gflops, roof)][column] = letter
         letters.append(_letter(letter, launch, own))
-    lines = [Text("Roofline", style="bold"), *_scaled(grid, roof)]
+    lines = [Text(words.say("html.roofline"), style="bold"), *_scaled(grid, roof)]
     ticks = " " * _LEFT
     for decade in range(low, high + 1):
         label = f"{10.0**decade:g}"
         column = _LEFT + min(round((decade - low) / (high - low) * (columns - 1)), columns - len(label))
         ticks = ticks.ljust(column)[:column] + label
     lines.append(Text(ticks))
-    lines.append(Text(" " * _LEFT + "floating-point operations a byte of DRAM", style="dim"))
+    lines.append(Text(" " * _LEFT + words.say("report.roofline_x"), style="dim"))
     return lines + [Text(line) for entry in letters for line in text.wrap(entry, width, first="  ", rest="     ")]
 
 

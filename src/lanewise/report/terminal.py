@@ -92,10 +92,10 @@ def report_lines(
     lines += _findings(result, width)
     advised = [(block.number, block.fold) for block in blocks if block.fold.first.advised]
     lines += look_first(advised, words, width, MOST_WORST) if advised else _worst(blocks, words, width)
-    plot = roofline_lines(folds, width)
+    plot = roofline_lines(folds, words, width)
     lines += [Text(""), *plot] if plot else []
     lines += [Text(""), *_ending(result, folds, width)]
-    lines += legend_lines(folds, max((block.weight for block in blocks), default=Weight.FINE), width)
+    lines += legend_lines(folds, max((block.weight for block in blocks), default=Weight.FINE), words, width)
     return lines
 
 

@@ -155,6 +155,7 @@ def page_view(result: RunResult, words: Catalogue) -> PageView:
             legend(
                 [access for _, fold in numbered for access in fold.accesses],
                 max((kernel.weight for kernel in kernels), default=Weight.FINE),
+                words,
             )
         ),
     )
