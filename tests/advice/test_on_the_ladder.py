@@ -21,6 +21,7 @@ STEPS = [
     ("access", "float4", {"n": 1 << 20}, None, None),
     ("gemm", "coalesced", {"m": 512, "n": 512, "k": 512}, "re_read_data", "gemm tiled"),
     ("gemm", "tiled", {"m": 512, "n": 512, "k": 512}, "shared_traffic", "gemm register_blocks"),
+    ("divergence", "by_lane", {"n": 1 << 18}, "lane_divergence", "divergence by_warp"),
     ("divergence", "trip_counts", {"n": 1 << 18}, "uneven_loops", "divergence by_warp"),
     ("histogram", "global", {"n": 1000000}, "contended_atomics", "histogram shared"),
     ("histogram", "shared", {"n": 1000000}, None, None),
@@ -34,6 +35,16 @@ def test_the_first_finding_of_a_rung_is_the_next_one(
 ) -> None:
     found = [finding for finding in _advice(subject, rung, sizes) if finding.gain is not None]
     assert ([(f.check, f.rung) for f in found[:1]]) == ([(rule, leads_to)] if rule else [])
+
+
+def test_arms_of_a_branch_with_uneven_loops_in_them_are_two_findings() -> None:
+    """The branch is told apart from the loops: each has its own line and its own gain."""
+    found = {f.check: f for f in _advice("divergence", "by_lane", {"n": 1 << 20})}
+    assert {"lane_divergence", "uneven_loops"} <= found.keys()
+    text = catalog.load("divergence").rung("by_lane").source().splitlines()
+    of_branch, of_loops = (text[(found[rule].line or 0) - 1] for rule in ("lane_divergence", "uneven_loops"))
+    assert "if (i % 2 == 0)" in of_branch
+    assert "for (int step" in of_loops
 
 
 def test_a_tile_is_not_to_be_stored_transposed() -> None:

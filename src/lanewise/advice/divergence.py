@@ -3,11 +3,14 @@ launch would ask for if lanes that run together were in the same warps."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
 from lanewise.advice.subject import Subject
 from lanewise.model.demand import Demand
+from lanewise.ptx.syntax import Instruction
 from lanewise.records import SourceLine
 from lanewise.sass.costs import AccessCost
 
@@ -25,45 +28,84 @@ class SplitLine:
     divergent_branches: int
 
 
-def blocks_of_branches(subject: Subject) -> frozenset[int]:
-    """Blocks that part of a warp runs because of a branch."""
-    return _partly_run(subject) - blocks_of_loops(subject)
+def blocks_of_branches(subject: Subject) -> Mapping[int, float]:
+    """Blocks that part of a warp runs because of a branch, with the share of lanes that it lets through. Of an uneven
+    loop it is the share that enters."""
+    entered = _uneven(subject)
+    shares = {block: entered.get(block, _share(subject, block)) for block in _partly_run(subject)}
+    return {block: share for block, share in shares.items() if share < _PART}
 
 
-def blocks_of_loops(subject: Subject) -> frozenset[int]:
-    """Blocks of loops that more lanes enter than stay, and copies of them."""
+def blocks_of_loops(subject: Subject) -> Mapping[int, float]:
+    """Blocks of loops that more lanes enter than stay, and copies of them, with the share of those that entered."""
+    partly, entered = _partly_run(subject), _uneven(subject)
+    return {block: min(1.0, _share(subject, block) / entered[block]) for block in sorted(entered) if block in partly}
+
+
+def _uneven(subject: Subject) -> dict[int, float]:
+    """Of each block of an uneven loop, and of its copies, the share of lanes that enter (the outermost of) the loop."""
     machine = subject.machine
-    found: set[int] = set()
+    found: dict[int, float] = {}
     for mask, head in machine.shape.loops:
-        outside = [p for p in machine.blocks[head].predecessors if not mask >> p & 1]
-        if any(_share(subject, p) >= _share(subject, head) + _FEWER for p in outside):
-            found |= {block.index for block in machine.blocks if mask >> block.index & 1}
-    lines = {(i.module, i.ptx_line) for b in found for i in machine.blocks[b].instructions if i.ptx_line is not None}
-    found |= {b.index for b in machine.blocks if any((i.module, i.ptx_line) in lines for i in b.instructions)}
-    return frozenset(found) & _partly_run(subject)
+        outside = [_share(subject, p) for p in machine.blocks[head].predecessors if not mask >> p & 1]
+        if outside and max(outside) >= _share(subject, head) + _FEWER:
+            for index in (block.index for block in machine.blocks if mask >> block.index & 1):
+                found[index] = max(found.get(index, 0.0), *outside)
+    lines = {
+        (i.module, i.ptx_line): entered
+        for index, entered in found.items()
+        for i in machine.blocks[index].instructions
+        if i.ptx_line is not None
+    }
+    for block in machine.blocks:
+        copied = [lines[key] for i in block.instructions if (key := (i.module, i.ptx_line)) in lines]
+        if copied:
+            found.setdefault(block.index, max(copied))
+    return found
 
 
-def split_line(subject: Subject, blocks: frozenset[int]) -> SplitLine | None:
-    """None where no branch of the launch split a warp: lanes are idle for another reason."""
+def reached(subject: Subject, blocks: Collection[int]) -> Mapping[int, float]:
+    """The share of the lanes of a warp that run each block."""
+    return {block: _share(subject, block) for block in blocks}
+
+
+def split_line(subject: Subject, shares: Mapping[int, float]) -> SplitLine | None:
+    """The one with most divergent branches of those that let such shares of lanes through to blocks, or else of all.
+    None where no branch of the launch split a warp: lanes are idle for another reason."""
     lines = [line for line in subject.record.lines if line.divergent_branches]
-    if not blocks or not lines:
+    if not shares or not lines:
         return None
+    before = _lines_before(subject, shares)
+    lines = [line for line in lines if (line.file, line.line) in before] or lines
     most = max(lines, key=lambda line: (line.divergent_branches, -line.line))
     return SplitLine(SourceLine(most.file, most.line), most.branches, most.divergent_branches)
 
 
-def lanes_at_work(subject: Subject, blocks: frozenset[int]) -> float:
+def _lines_before(subject: Subject, shares: Mapping[int, float]) -> set[tuple[str, int]]:
+    """Lines of the branches that lead to the blocks and from which fewer lanes go there than came."""
+    machine = subject.machine
+    ends = {
+        machine.blocks[p].instructions[-1].ptx_line
+        for b, share in shares.items()
+        for p in machine.blocks[b].predecessors
+        if machine.blocks[p].instructions and _share(subject, p) >= share + _FEWER
+    }
+    branches = (s for s in subject.function.body if isinstance(s, Instruction) and s.line in ends)
+    places = (s.source.shown for s in branches if s.source is not None)
+    return {(place.file, place.line) for place in places}
+
+
+def lanes_at_work(subject: Subject, blocks: Collection[int]) -> float:
     """On average, over the instructions of these blocks."""
     ran = [(len(subject.machine.blocks[b].instructions), subject.costs.blocks[b]) for b in blocks]
     warps = sum(size * run.warps for size, run in ran)
     return sum(size * run.threads for size, run in ran) / warps if warps else 0.0
 
 
-def gathered(subject: Subject, blocks: frozenset[int]) -> Demand:
-    """With as many warps in these blocks as their lanes fill."""
-    shares = {b: _share(subject, b) for b in blocks}
+def gathered(subject: Subject, shares: Mapping[int, float]) -> Demand:
+    """With these shares of the warps in blocks, because the lanes of the others fill them up."""
     runs = tuple(
-        replace(run, warps=-(-run.threads // _LANES)) if index in blocks else run
+        replace(run, warps=math.ceil(run.warps * shares[index])) if index in shares else run
         for index, run in zip(count(), subject.costs.blocks)
     )
     accesses = tuple(

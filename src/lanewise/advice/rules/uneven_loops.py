@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lanewise.advice.divergence import blocks_of_loops, gathered, lanes_at_work, split_line
+from lanewise.advice.divergence import blocks_of_loops, gathered, lanes_at_work, reached, split_line
 from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
 from lanewise.records import Finding, Tried
@@ -14,7 +14,7 @@ NAME = "uneven_loops"
 
 def find(subject: Subject) -> Iterable[Finding]:
     blocks = blocks_of_loops(subject)
-    line = split_line(subject, blocks)
+    line = split_line(subject, reached(subject, blocks))
     if not blocks or line is None:
         return
     yield advice(
