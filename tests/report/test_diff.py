@@ -92,6 +92,16 @@ def test_lines_are_partners_by_their_text() -> None:
     assert [match.before(("a.cu", n)) for n in (1, 2, 3)] == [None, ("a.cu", 1), ("a.cu", 2)]
 
 
+def test_a_long_file_of_lines_that_are_mostly_alike() -> None:
+    """Ten lines in front, one edited in the middle; every other line is a brace."""
+    lines = [line for n in range(400) for line in (f"  out[{n}] = in[{n}] * scale;", "}")]
+    edited = [*["// more"] * 10, *lines]
+    edited[410] = "  out[200] = in[200] * scale + 1;"
+    match = LineMatch({"a.cu": "\n".join(lines)}, {"a.cu": "\n".join(edited)})
+    assert [match.before(("a.cu", n)) for n in range(11, 811)] == [("a.cu", n) for n in range(1, 801)]
+    assert match.before(("a.cu", 10)) is None
+
+
 @pytest.mark.parametrize(
     ("before", "after", "partner"),
     [

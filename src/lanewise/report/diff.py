@@ -264,7 +264,7 @@ def _lines(
     was, now = _by_line(old, machine), _by_line(new, machine)
     partner = {at: match.before(at) for at in sorted(now)}
     found = [_line(was.get(p, {}) if p else {}, now[at], p, at, after) for at, p in partner.items()]
-    gone = sorted(at for at in was if at not in partner.values())
+    gone = sorted(was.keys() - set(partner.values()))
     found += [_line(was[at], {}, at, None, before) for at in gone]
     return tuple(line for line in found if line.changes)
 

@@ -10,6 +10,7 @@ from lanewise.report.excerpt import basename
 Place = tuple[str, int]  # file and line, from 1
 
 SIMILAR = 0.6  # of 1: an edited line is the same line from here on, as difflib's own `get_close_matches` has it
+AHEAD = 40  # lines that may be gone between two that were edited, where nothing in between is the same
 
 
 class LineMatch:
@@ -50,13 +51,15 @@ def _files(before: tuple[str, ...], after: tuple[str, ...]) -> dict[str, str]:
 def _lines(before: str, after: str) -> dict[int, int]:
     """Numbers of `after` to those of `before`; blanks at the ends of a line and in its indentation do not count."""
     old, new = ([line.strip() for line in text.splitlines()] for text in (before, after))
+    if old == new:
+        return {number: number for number in range(1, len(new) + 1)}
     numbers: dict[int, int] = {}
-    for kind, i, i_end, j, j_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for kind, i, i_end, j, j_end in SequenceMatcher(None, old, new).get_opcodes():
         if kind == "equal":
             numbers |= {j + n + 1: i + n + 1 for n in range(j_end - j)}
         elif kind == "replace":
             for at in range(j, j_end):  # in order: an edited line never crosses another
-                scores = {k: _likeness(old[k], new[at]) for k in range(i, i_end)}
+                scores = {k: _likeness(old[k], new[at]) for k in range(i, min(i_end, i + AHEAD))}
                 best = max(scores, key=lambda k: (scores[k], -k), default=None)
                 if best is not None and scores[best] >= SIMILAR:
                     numbers[at + 1] = best + 1
