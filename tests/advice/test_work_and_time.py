@@ -21,6 +21,11 @@ template <class T, int LANES> __device__ void ways(T* a) {
 }
 extern "C" __global__ void by_lane(float* a) { ways<float, 1>(a); }
 extern "C" __global__ void by_warp(float* a) { ways<float, 32>(a); }
+extern "C" __global__ void by_one(float* a) {
+    float v = a[blockIdx.x];
+    if (threadIdx.x == 0) for (int k = 0; k < 200; k++) v = sqrt(v + 1.0f);
+    a[blockIdx.x * blockDim.x + threadIdx.x] = v;
+}
 extern "C" __global__ void trips(float* a, const int* work) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     float v = a[i];
@@ -88,6 +93,12 @@ def test_ways_of_lanes() -> None:
     assert found.gain is not None
     assert found.gain.after_us == pytest.approx(by("by_warp").time_us, rel=0.2)
     assert of_rule(by("by_warp"), "lane_divergence") == []
+
+
+def test_one_lane_that_works_for_its_block_has_no_others_to_be_with() -> None:
+    record = by("by_one")
+    assert sum(row.divergent_branches for row in record.lines) >= N // 256
+    assert of_rule(record, "lane_divergence") == []
 
 
 def test_trips_of_lanes() -> None:

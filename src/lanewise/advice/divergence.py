@@ -30,9 +30,11 @@ class SplitLine:
 
 def blocks_of_branches(subject: Subject) -> Mapping[int, float]:
     """Blocks that part of a warp runs because of a branch, with the share of lanes that it lets through. Of an uneven
-    loop it is the share that enters."""
-    entered = _uneven(subject)
-    shares = {block: entered.get(block, _share(subject, block)) for block in _partly_run(subject)}
+    loop it is the share that enters. What one lane does for its warp or block is left out: it has no others to be
+    with."""
+    entered, runs = _uneven(subject), subject.costs.blocks
+    several = [block for block in sorted(_partly_run(subject)) if runs[block].threads > runs[block].warps]
+    shares = {block: entered.get(block, _share(subject, block)) for block in several}
     return {block: share for block, share in shares.items() if share < _PART}
 
 
