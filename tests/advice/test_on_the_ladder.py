@@ -23,6 +23,9 @@ STEPS = [
     ("gemm", "tiled", {"m": 512, "n": 512, "k": 512}, "shared_traffic", "gemm register_blocks"),
     ("divergence", "by_lane", {"n": 1 << 18}, "lane_divergence", "divergence by_warp"),
     ("divergence", "trip_counts", {"n": 1 << 18}, "uneven_loops", "divergence by_warp"),
+    # Its warps are even, but each access touches 32 sectors: on an H200 that is slower than the loops it evens out.
+    ("divergence", "by_warp", {"n": 1 << 18}, "strided_access", "access contiguous"),
+    ("divergence", "predicated", {"n": 1 << 18}, None, None),
     ("histogram", "global", {"n": 1000000}, "contended_atomics", "histogram shared"),
     ("histogram", "shared", {"n": 1000000}, None, None),
     ("readonly", "constant", {"n": 1 << 18}, "divergent_constant", "readonly each_its_own"),
