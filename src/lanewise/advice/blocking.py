@@ -16,7 +16,6 @@ from lanewise.records import AccessKind, Space
 from lanewise.sass.costs import AccessCost
 
 _THREADS = 256  # of a block with several results a thread
-_ALL_LANES = 32
 MOST_REGISTERS = 255
 
 

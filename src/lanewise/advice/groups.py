@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from lanewise.advice import names
 from lanewise.advice.subject import Subject
 from lanewise.emulator.trace import LINE_BYTES, SITE_SHIFT
+from lanewise.hardware.coalescing import SECTOR_BYTES
 from lanewise.records import AccessKind, Pattern, SourceLine, Space
 from lanewise.sass.costs import AccessCost
-
-SECTOR = 32
-_SECTORS_OF_LINE = 0xF
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +128,25 @@ def footprint(subject: Subject, sites: frozenset[int]) -> int:
     return found
 
 
-def _footprint(subject: Subject, sites: frozenset[int]) -> int:
+def records_of(subject: Subject, sites: frozenset[int]) -> npt.NDArray[np.void]:
+    """What the trace of lines has of accesses."""
     records = subject.trace.records
     wanted = np.zeros(1 + max(len(subject.sites), int(records["what"].max(initial=0)) >> SITE_SHIFT), bool)
     wanted[list(sites)] = True
-    of_sites = records[wanted[records["what"] >> SITE_SHIFT]]
+    return np.asarray(records[wanted[records["what"] >> SITE_SHIFT]])
+
+
+def sectors_of(masks: npt.NDArray[np.uint32]) -> int:
+    """Sectors that lines of the trace name, by their `what`."""
+    return sum(int((masks >> bit & 1).sum()) for bit in range(LINE_BYTES // SECTOR_BYTES))
+
+
+def _footprint(subject: Subject, sites: frozenset[int]) -> int:
+    of_sites = records_of(subject, sites)
     order = np.argsort(of_sites["line"], kind="stable")
-    lines, masks = of_sites["line"][order], of_sites["what"][order] & _SECTORS_OF_LINE
+    lines, masks = of_sites["line"][order], of_sites["what"][order]
     if not len(lines):
         return LINE_BYTES << subject.trace.level
     starts = np.flatnonzero(np.r_[True, lines[1:] != lines[:-1]])
     touched = np.bitwise_or.reduceat(masks, starts)
-    sectors = sum(int((touched >> bit & 1).sum()) for bit in range(4))
-    return sectors * SECTOR << subject.trace.level
+    return sectors_of(touched) * SECTOR_BYTES << subject.trace.level

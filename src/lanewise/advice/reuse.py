@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lanewise.advice.groups import Group
+from lanewise.advice.groups import Group, records_of, sectors_of
 from lanewise.advice.subject import Subject
 from lanewise.emulator.trace import LANES_SHIFT, SITE_SHIFT
 from lanewise.model.caches import SiteTraffic
@@ -16,10 +16,8 @@ from lanewise.model.placement import Placement
 from lanewise.records import Space
 from lanewise.sass.costs import AccessCost
 
-SECTOR = 32
 WAVEFRONT_SECTORS = 4
 VECTOR_BYTES = 16
-_SECTORS_OF_LINE = 0xF
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +38,17 @@ class Reuse:
 
 def reuse(subject: Subject, group: Group) -> Reuse:
     """From the trace of lines; an estimate where a share of them was followed."""
-    records = subject.trace.records
-    own = records[np.isin(records["what"] >> SITE_SHIFT, list(group.sites))]
+    own = records_of(subject, group.sites)
     if not len(own):
         return Reuse(0, 0, 0, 0.0)
     order = np.lexsort((own["warp"], own["line"], own["warp"] >> 5))
-    warps, lines, masks = own["warp"][order], own["line"][order], own["what"][order] & _SECTORS_OF_LINE
+    warps, lines, masks = own["warp"][order], own["line"][order], own["what"][order]
     other_line = np.r_[True, (lines[1:] != lines[:-1]) | (warps[1:] >> 5 != warps[:-1] >> 5)]
     of_block = np.flatnonzero(other_line)
     of_warp = np.flatnonzero(other_line | np.r_[True, warps[1:] != warps[:-1]])
     several = np.maximum.reduceat(warps, of_block) != np.minimum.reduceat(warps, of_block)
-    bits = np.array([n.bit_count() for n in range(_SECTORS_OF_LINE + 1)])
     asked, warp, block = (
-        int(bits[found].sum()) << subject.trace.level
+        sectors_of(found) << subject.trace.level
         for found in (masks, np.bitwise_or.reduceat(masks, of_warp), np.bitwise_or.reduceat(masks, of_block))
     )
     return Reuse(asked, warp, block, float(several.mean()))
@@ -60,9 +56,7 @@ def reuse(subject: Subject, group: Group) -> Reuse:
 
 def most_lanes(subject: Subject, group: Group) -> int:
     """Of atomics: the most lanes at one address of each line of each request, summed. 1 at least."""
-    records = subject.trace.records
-    own = records["what"][np.isin(records["what"] >> SITE_SHIFT, list(group.sites))]
-    lanes = own >> LANES_SHIFT & (1 << SITE_SHIFT - LANES_SHIFT) - 1
+    lanes = records_of(subject, group.sites)["what"] >> LANES_SHIFT & (1 << SITE_SHIFT - LANES_SHIFT) - 1
     return max(1, int(lanes.sum()) + len(lanes)) << subject.trace.level  # a record holds one less
 
 

@@ -46,6 +46,10 @@ class Subject:
     def time_us(self) -> float:
         return self.modelled.timing.time_us
 
+    def busy(self, unit: str) -> float:
+        """The share of the launch's time that a unit works."""
+        return next((u.share for u in self.modelled.timing.units if u.name == unit), 0.0)
+
     @property
     def placed(self) -> Placement:
         return self.modelled.placed

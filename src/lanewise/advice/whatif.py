@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import fields, replace
 
-from lanewise.advice.groups import SECTOR, Group, footprint
+from lanewise.advice.groups import Group, footprint
 from lanewise.advice.subject import Subject
 from lanewise.emulator.trace import LINE_BYTES
 from lanewise.hardware import banks
+from lanewise.hardware.coalescing import SECTOR_BYTES
 from lanewise.model.caches import SiteTraffic, Traffic
 from lanewise.model.demand import Demand
 from lanewise.records import AccessKind
@@ -71,8 +72,8 @@ def from_shared(subject: Subject, group: Group, size: int) -> Demand:
         l1_cycles=asked.l1_cycles + looked_up + 2 * copies * _WIDEST * _WARP / rates.l1_bytes,
         l2_read_bytes=asked.l2_read_bytes + blocks_bytes,
         l2_lines=asked.l2_lines + blocks_bytes / LINE_BYTES,
-        dram_bytes=asked.dram_bytes + own * SECTOR / placed.warps,
-        dram_cost=asked.dram_cost + own * SECTOR / placed.warps,
+        dram_bytes=asked.dram_bytes + own * SECTOR_BYTES / placed.warps,
+        dram_cost=asked.dram_cost + own * SECTOR_BYTES / placed.warps,
         issue_cycles=asked.issue_cycles + 2 * copies,
         walk=replace(asked.walk, cycles=asked.walk.cycles + rates.l2_latency + rates.barrier_latency),
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from lanewise.advice.groups import SECTOR, Group, footprint, groups
+from lanewise.advice.groups import Group, footprint, groups
 from lanewise.advice.reuse import most_lanes, reuse
 from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
 from lanewise.advice.whatif import shared_wavefronts
+from lanewise.hardware.coalescing import SECTOR_BYTES
 from lanewise.model.demand import Demand
 from lanewise.records import AccessKind, Finding, Pattern, Space, Tried
 from lanewise.sass.costs import AccessCost
@@ -21,13 +22,13 @@ _ROOM = 48 << 10  # bytes of shared memory that every kernel may have
 
 
 def find(subject: Subject) -> Iterable[Finding]:
-    busy = next((unit.share for unit in subject.modelled.timing.units if unit.name == "atomics"), 0.0)
+    busy = subject.busy("atomics")
     if busy < _BUSY:
         return
     for group in groups(subject, Space.GLOBAL):
         if group.kind != AccessKind.ATOMIC or not group.sites:
             continue
-        touched = reuse(subject, group).of_blocks * SECTOR
+        touched = reuse(subject, group).of_blocks * SECTOR_BYTES
         kept = _kept_blocks(subject, group, touched)
         of_blocks = min(touched, footprint(subject, group.sites) * kept)
         lanes = sum(cost.threads_on for cost in group.costs)
@@ -117,7 +118,7 @@ def _privatised(subject: Subject, group: Group, share: float, of_blocks: int) ->
             },
         )
     # In order of address, all lanes that go to one sector are one step.
-    steps = subject.traffic.atomic_steps * min(1.0, of_blocks / SECTOR / most_lanes(subject, group))
+    steps = subject.traffic.atomic_steps * min(1.0, of_blocks / SECTOR_BYTES / most_lanes(subject, group))
     traffic = replace(subject.traffic, sites=sites, atomic_steps=steps)
     return subject.asked(costs=replace(subject.costs, accesses=tuple(costs)), traffic=traffic)
 

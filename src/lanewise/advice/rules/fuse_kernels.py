@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from lanewise.advice.groups import sectors_of
 from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
 from lanewise.emulator.trace import KIND_SHIFT, LOAD, SITE_SHIFT, STORE, Trace, thinned
+from lanewise.hardware.coalescing import SECTOR_BYTES
 from lanewise.model.demand import Demand
 from lanewise.records import Finding, Tried
 
 NAME = "fuse_kernels"
 _MUCH = 0.25  # share of the lines that a launch loads which the one before it must have written
-_SECTORS_OF_LINE = 0xF
-_SECTOR = 32
 
 
 def find(subject: Subject) -> Iterable[Finding]:
@@ -37,8 +37,7 @@ def find(subject: Subject) -> Iterable[Finding]:
     if not len(loads) or own.mean() < _MUCH or np.isin(loads["line"], stores["line"]).sum() != own.sum():
         return
     sites = frozenset(int(site) for site in np.unique(loads["what"][own] >> SITE_SHIFT))
-    masks = loads["what"][own] & _SECTORS_OF_LINE
-    saved = sum(int((masks >> bit & 1).sum()) for bit in range(4)) * _SECTOR << level
+    saved = sectors_of(loads["what"][own]) * SECTOR_BYTES << level
     yield advice(
         NAME,
         record,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lanewise.advice.groups import SECTOR, groups
+from lanewise.advice.groups import groups
 from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
 from lanewise.advice.whatif import coalesced
+from lanewise.hardware.coalescing import SECTOR_BYTES
 from lanewise.records import AccessKind, Finding, Pattern, Space, Tried
 
 NAME = "misaligned_access"
@@ -40,7 +41,7 @@ def find(subject: Subject) -> Iterable[Finding]:
         ),
         evidence=[say("misaligned_access.arrays", arrays=", ".join(f"`{name}`" for name in arrays))] if arrays else [],
         change=say("misaligned_access.change"),
-        next_step=say("misaligned_access.next_step", sector=str(SECTOR)),
+        next_step=say("misaligned_access.next_step", sector=str(SECTOR_BYTES)),
         price=say("misaligned_access.price"),
         after_us=subject.retime(coalesced(subject, off, packed=False)),
         tried=Tried.ESTIMATED,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from lanewise.advice.groups import SECTOR, Group, groups
+from lanewise.advice.groups import Group, groups
 from lanewise.advice.reuse import reuse, tiled
 from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
+from lanewise.hardware.coalescing import SECTOR_BYTES
 from lanewise.hardware.occupancy import occupancy
 from lanewise.model.placement import Placement
 from lanewise.records import AccessKind, Finding, Pattern, Space, Tried
@@ -33,7 +34,7 @@ def find(subject: Subject) -> Iterable[Finding]:
     message = say("re_read_data.message", times=times)
     if group.array is not None:
         message = say("re_read_data.message_array", array=group.array, times=times)
-    asked, once = (sum(getattr(r, name) for _, r in found) * SECTOR for name in ("asked", "of_blocks"))
+    asked, once = (sum(getattr(r, name) for _, r in found) * SECTOR_BYTES for name in ("asked", "of_blocks"))
     others = [name for name in dict.fromkeys(arrays) if name != group.array]
     evidence = [say("re_read_data.others", arrays=", ".join(f"`{name}`" for name in others))] if others else []
     evidence.append(say("re_read_data.amount", asked=f"{asked:,}", once=f"{once:,}"))

@@ -19,7 +19,7 @@ _SHAPES = ((2, 2), (4, 2), (4, 4), (8, 4), (8, 8))
 
 
 def find(subject: Subject) -> Iterable[Finding]:
-    busy = next((unit.share for unit in subject.modelled.timing.units if unit.name == "LSU and L1"), 0.0)
+    busy = subject.busy("LSU and L1")
     loads, asked = shared_loads(subject), subject.demand
     waves = sum(cost.wavefronts or 0 for cost in loads)
     ideal = sum(cost.wavefronts_ideal or 0 for cost in loads)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lanewise.advice import names
-from lanewise.advice.groups import SECTOR, Group, footprint, groups
+from lanewise.advice.groups import Group, footprint, groups
 from lanewise.advice.rule import Rule, Sentence, advice, say
 from lanewise.advice.structs import structs
 from lanewise.advice.subject import Subject
 from lanewise.advice.whatif import coalesced
+from lanewise.hardware.coalescing import SECTOR_BYTES
 from lanewise.records import AccessKind, Finding, Pattern, Space, Tried
 
 NAME = "strided_access"
@@ -104,7 +105,7 @@ def _sectors(group: Group) -> Sentence:
         "strided_access.sectors",
         sectors=f"{group.sectors / group.requests:.3g}",
         ideal=f"{group.sectors_ideal / group.requests:.3g}",
-        sector=str(SECTOR),
+        sector=str(SECTOR_BYTES),
     )
 
 
