@@ -46,7 +46,7 @@ def instruction(text: str) -> Instruction:
         ("mov.u32 %r1, %tid.x", "move.mov", ("u32", "u32")),
         ("ld.global.v2.f32 {%f1, %f2}, [%d1+8]", "memory.load", ("f32", "u64")),
         ("ld.global.nc.L1::no_allocate.L2::128B.u32 %r1, [%d1]", "memory.load", ("u32", "u64")),
-        ("ld.param.u64 %d1, [parameter]", "memory.load_param", ("u64", "u64")),
+        ("ld.param.u64 %d1, [parameter]", "parameter.load", ("u64", "u64")),
         ("st.shared.u8 [buffer], %h1", "memory.store", ("u64", "u8")),
         ("atom.global.sys.cas.b32 %r1, [%d1], %r2, %r3", "atomics.atom", ("b32", "u64", "b32", "b32")),
         ("atom.add.release.gpu.u32 %r1, [%d1], %r2", "atomics.atom", ("u32", "u64", "u32")),

@@ -171,7 +171,7 @@ def result_kind(instruction: Instruction, result: Analysis) -> Kind | None:
     """The kind of what an instruction computes, apart from its guard."""
     spec = spec_of(instruction)
     sources = [result.kind(operand) for operand in instruction.operands[spec.destinations :]]
-    if spec.elementwise or spec.lowering in ("memory.cvta", "cluster.mapa", "memory.isspacep"):
+    if spec.elementwise or spec.lowering in ("address.cvta", "cluster.mapa", "address.isspacep"):
         if instruction.opcode in ("addc", "subc", "madc"):
             sources.append(result.kinds.get(CARRY))
         return transfer(spec.lowering or "", instruction, sources)
@@ -186,7 +186,7 @@ def result_kind(instruction: Instruction, result: Analysis) -> Kind | None:
             if uniform and spaces & {"global", "const", "shared"}:
                 return UNIFORM
             return VARYING
-        case "memory.load_param":
+        case "parameter.load":
             address = instruction.operands[1]
             assert isinstance(address, Address)
             return UNIFORM if uniform and is_kernel_param(result.function, address) else VARYING

@@ -397,7 +397,7 @@ _RULES: dict[str, Callable[[Instruction, list[Kind]], Kind]] = {
     "logic.or_": _or,
     "convert.cvt": _cvt,
     "move.mov": _mov,
-    "memory.cvta": _mov,
+    "address.cvta": _mov,
 }
 
 

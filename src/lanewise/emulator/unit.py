@@ -484,7 +484,7 @@ def _frame(function: Function) -> Frame:
     frame = Frame()
     if not function.is_kernel:
         for param in (*function.returns, *function.params):
-            frame.place(param.name, param.size, max(param.alignment, 8))  # `copy_param` moves 8 bytes at a time
+            frame.place(param.name, param.size, max(param.alignment, 8))  # `parameter.copy` moves 8 bytes at a time
     for variable in function.variables:
         if variable.space in ("local", "param"):
             frame.place(variable.name, variable.size, max(variable.alignment, 8))

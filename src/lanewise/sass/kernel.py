@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lanewise.emulator.lowering import bulk
+from lanewise.emulator.lowering.address import space_of, vector_length
 from lanewise.emulator.lowering.asynchronous import copy_bytes
-from lanewise.emulator.lowering.memory import space_of, vector_length
 from lanewise.emulator.machine import EXCHANGES, CountingPlan, CountRule, Recount
 from lanewise.ptx.syntax import TYPE_BITS, Function, Instruction
 from lanewise.records import AccessKind, MachineInstruction, SourceLine, Space

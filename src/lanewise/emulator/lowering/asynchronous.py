@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from lanewise.emulator.kinds import constant
 from lanewise.emulator.layout import AsyncQueue
-from lanewise.emulator.lowering import events, mbarrier, memory
+from lanewise.emulator.lowering import events, mbarrier
+from lanewise.emulator.lowering.address import address_of, array_name
 from lanewise.emulator.lowering.tell import tell
 from lanewise.ptx import function_register_type
 from lanewise.ptx.syntax import Instruction, Operand, Register
@@ -40,13 +41,13 @@ def copy(t: FunctionTranslator, ins: Instruction) -> None:
     size = copy_bytes(ins)
     out = t.out
     mask = t.mask(ins)
-    target = memory.address_of(t, ins.operands[0], wide=False)
-    address = memory.address_of(t, ins.operands[1], wide=True)
+    target = address_of(t, ins.operands[0], wide=False)
+    address = address_of(t, ins.operands[1], wide=True)
     source = t.vector(address)
     read = _read(t, ins, size)
     place = t.fault_site()
-    load = t.new_site(ins, Space.GLOBAL, AccessKind.LOAD, 8 * size, memory.array_name(t, ins.operands[1]))
-    store = t.new_site(ins, Space.SHARED, AccessKind.STORE, 8 * size, memory.array_name(t, ins.operands[0]))
+    load = t.new_site(ins, Space.GLOBAL, AccessKind.LOAD, 8 * size, array_name(t, ins.operands[1]))
+    store = t.new_site(ins, Space.SHARED, AccessKind.STORE, 8 * size, array_name(t, ins.operands[0]))
     reads = out.let(f"bitcast <32 x i1> {out.let(f'icmp ne <32 x i32> {read}, zeroinitializer')} to i32")
     events.access(t, ins, load, Space.GLOBAL, address, mask=out.let(f"and i32 {reads}, {mask}"))
     events.access(t, ins, store, Space.SHARED, target)

@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
-from lanewise.emulator.lowering import events, exchange, memory
+from lanewise.emulator.lowering import events, exchange
+from lanewise.emulator.lowering.address import (
+    address_of,
+    array_name,
+    components,
+    reaches_cluster,
+    space_of,
+    vector_length,
+)
 from lanewise.emulator.lowering.recount import recount
 from lanewise.emulator.lowering.tell import tell
 from lanewise.emulator.updates import INTEGER, one_update
@@ -42,21 +50,21 @@ def _atomic(
     """One operation a lane, or (sm_90) one for each component of a vector; the vector is no atom as a whole."""
     address_operand = operands[0]
     assert isinstance(address_operand, Address)
-    space = memory.space_of(ins)
+    space = space_of(ins)
     element = f"i{TYPE_BITS[ins.type]}"
     size = TYPE_BITS[ins.type] // 8
     operation = operation_of(ins)
-    count = memory.vector_length(ins)
-    address = memory.address_of(t, address_operand, space != Space.SHARED)
-    site = t.new_site(ins, space, AccessKind.ATOMIC, 8 * size * count, memory.array_name(t, address_operand))
-    values = [t.vector(t.operand(value, ins.type)) for value in memory.components(operands[1])]
+    count = vector_length(ins)
+    address = address_of(t, address_operand, space != Space.SHARED)
+    site = t.new_site(ins, space, AccessKind.ATOMIC, 8 * size * count, array_name(t, address_operand))
+    values = [t.vector(t.operand(value, ins.type)) for value in components(operands[1])]
     swap = t.vector(t.operand(operands[2], ins.type)) if operation == "cas" else "zeroinitializer"
     if ins.has("sc", "acq_rel", "release", "acquire"):
         t.out.line("fence seq_cst")
     events.access(t, ins, site, space, address)
-    results = () if destination is None else memory.components(destination)
+    results = () if destination is None else components(destination)
     way = events.EXCHANGES if operation == "exch" else events.UPDATES
-    events.stored(t, ins, site, address, memory.components(operands[1]), results, way)
+    events.stored(t, ins, site, address, components(operands[1]), results, way)
     tell(t, ins, site, address)
     mask = t.mask(ins)
     host = _touch(t, ins, space, address, size * count, site, mask)
@@ -64,7 +72,7 @@ def _atomic(
     name = f"lw_atom_{operation}_{ins.type}_{'shared' if space == Space.SHARED else 'memory'}"
     t.out.define(name, _helper(name, operation, ins.type, element, space == Space.SHARED))
     vector = f"<32 x {element}>"
-    targets = memory.components(destination) if destination is not None else (None,) * count
+    targets = components(destination) if destination is not None else (None,) * count
     for part, (value, target) in enumerate(zip(values, targets, strict=True)):
         at = host if part == 0 else t.out.let(f"add <32 x i64> {host}, splat (i64 {part * size})")
         old = t.out.let(f"call {vector} @{name}(<32 x i64> {at}, {vector} {value}, {vector} {swap}, i32 {mask})")
@@ -92,7 +100,7 @@ def _touch(
     tail = f"i32 {mask}, i32 {bytes_}, i32 {site.index}"
     head = f"ptr %x, ptr %w, ptr {counters}"
     if space == Space.SHARED:
-        which = "cluster" if memory.reaches_cluster(ins) else "shared"
+        which = "cluster" if reaches_cluster(ins) else "shared"
         return t.out.let(
             f"call <32 x i64> @lw_touch_{which}_atomic({head}, ptr %shared, <32 x i32> {vector}, {tail}, i1 false)"
         )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from lanewise.emulator.bulk import reducer
 from lanewise.emulator.kinds import constant
 from lanewise.emulator.layout import AsyncQueue
-from lanewise.emulator.lowering import atomics, memory, tell
+from lanewise.emulator.lowering import atomics, tell
+from lanewise.emulator.lowering.address import address_of
 from lanewise.emulator.unit import SiteInfo
 from lanewise.ptx.syntax import Instruction, Operand
 from lanewise.records import AccessKind, Space
@@ -80,7 +81,7 @@ def _issue(t: FunctionTranslator, ins: Instruction, move: str) -> None:
 
 def _address(t: FunctionTranslator, operand: Operand, space: Space) -> str:
     wide = space == Space.GLOBAL
-    return f"<32 x {'i64' if wide else 'i32'}> {t.vector(memory.address_of(t, operand, wide))}"
+    return f"<32 x {'i64' if wide else 'i32'}> {t.vector(address_of(t, operand, wide))}"
 
 
 def _call(t: FunctionTranslator, ins: Instruction, name: str, site: SiteInfo, arguments: str, move: str) -> None:

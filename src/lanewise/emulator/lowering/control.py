@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.emulator.layout import Fault, Launch, Request, Service, Worker
-from lanewise.emulator.lowering import memory
+from lanewise.emulator.lowering import parameter
 from lanewise.emulator.unsupported import parameter_sizes
 from lanewise.ptx.syntax import Function, Instruction, Operand, OperandList, Register, Symbol
 
@@ -76,14 +76,14 @@ def _invoke(
     t.burn_fuel()
     for argument, param in zip(arguments, function.params, strict=True):
         to = out.let(f"add i32 {frame}, {its.offsets[param.name]}")
-        memory.copy_param(t, _place(t, argument), to, param.size, mask)
+        parameter.copy(t, _place(t, argument), to, param.size, mask)
     name = t.unit.llvm_name(function.name)
     back = out.let(
         f"call i32 @{name}(ptr %x, ptr %w, ptr %cnt, ptr %cache, ptr %shared, ptr %params, i32 {mask}, i32 {frame})"
     )
     for result, param in zip(results, function.returns, strict=True):
         source = out.let(f"add i32 {frame}, {its.offsets[param.name]}")
-        memory.copy_param(t, source, _place(t, result), param.size, back)
+        parameter.copy(t, source, _place(t, result), param.size, back)
     gone = out.let(f"and i32 {mask}, {out.let(f'xor i32 {back}, -1')}")
     left = out.let(f"and i32 {t.active}, {out.let(f'xor i32 {gone}, -1')}")
     out.line(f"store i32 {left}, ptr %act")

@@ -126,8 +126,8 @@ class Definedness:
         elif lowering == "warp.vote":
             whole = self._whole_warp(self.of(ins.operands[1]))
             self.results = dict.fromkeys(written, whole)
-        elif lowering in ("memory.cvta", "memory.mapa", "memory.isspacep"):
-            self.results = dict.fromkeys(written, self._any(self.of(ins.operands[1])))
+        elif lowering in ("address.cvta", "cluster.mapa", "address.isspacep"):
+            self.results = dict.fromkeys(written, self._any(self._joined(map(self.of, ins.operands[1:]), ins)))
 
     def decides(self, operand: Operand, what: int, mask: str | None = None) -> None:
         """A branch or an address hangs on an operand: tell, where lanes that run have an undefined one."""

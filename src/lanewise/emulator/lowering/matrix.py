@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from lanewise.emulator import quantity as q
 from lanewise.emulator.layout import SHARED_WINDOW, WINDOW_BYTES
 from lanewise.emulator.lowering import events
-from lanewise.emulator.lowering.memory import address_of, array_name, components, space_of, touch
+from lanewise.emulator.lowering.address import address_of, array_name, components, space_of
+from lanewise.emulator.lowering.each_lane import touch
 from lanewise.emulator.lowering.recount import recount
 from lanewise.emulator.matrix.rows import transposed
 from lanewise.emulator.quantity import Quantity

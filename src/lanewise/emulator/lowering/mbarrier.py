@@ -8,7 +8,8 @@ from lanewise.emulator import quantity as q
 from lanewise.emulator.ir import Elementwise, Value
 from lanewise.emulator.kinds import Tag
 from lanewise.emulator.layout import SHARED_WINDOW
-from lanewise.emulator.lowering import events, memory
+from lanewise.emulator.lowering import events
+from lanewise.emulator.lowering.address import address_of, space_of
 from lanewise.emulator.mbarriers import DROP, MAX_COUNT, NO_COMPLETE, PHASE_SHIFT
 from lanewise.ptx.syntax import Instruction, Operand
 from lanewise.records import Space
@@ -29,8 +30,8 @@ def hosts(
     """Host addresses (<32 x i64>) of the objects that an address operand names, checked. `space`: where the operand is
     an offset in shared memory whatever the instruction's first state space is. `in_cluster`: objects of other blocks of
     the cluster will do."""
-    wide = (space or memory.space_of(ins)) != Space.SHARED
-    address = t.vector(memory.address_of(t, operand, wide))
+    wide = (space or space_of(ins)) != Space.SHARED
+    address = t.vector(address_of(t, operand, wide))
     if wide:
         offsets = t.out.let(f"sub <32 x i64> {address}, splat (i64 {SHARED_WINDOW})")
     else:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
-from lanewise.emulator.lowering.memory import components
+from lanewise.emulator.lowering.address import components
 from lanewise.emulator.matrix import eight_bits, multiply, quad_pairs
 from lanewise.emulator.matrix.product import EIGHT_BITS, Product
 from lanewise.ptx.syntax import Instruction, Operand

@@ -16,7 +16,7 @@ from lanewise.emulator.layout import (
     STAGE_ARRIVED,
     WINDOW_BYTES,
 )
-from lanewise.emulator.lowering import charges, exchange, lane_pattern
+from lanewise.emulator.lowering import charges, exchange, lane_pattern, one_address
 from lanewise.emulator.lowering.staged import StagedAccesses
 from lanewise.emulator.machine import CountRule, Recount, TripStage
 from lanewise.emulator.quantity import Quantity
@@ -94,10 +94,8 @@ def _recount(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Q
 
 def _broadcast(t: FunctionTranslator, extra: SiteInfo, address: Quantity, bytes_: int) -> None:
     """One address for all lanes: the cost is known, but for a 128-bit load of part of the lanes."""
-    from lanewise.emulator.lowering.memory import uniform_cost
-
     low = t.out.let(f"and i32 {address.text}, {-bytes_}")
-    uniform_cost(t, Space.SHARED, q.uniform(low, "i32"), bytes_, extra)
+    one_address.charge(t, Space.SHARED, q.uniform(low, "i32"), bytes_, extra)
 
 
 _STATIC = {CountRule.LOAD: AccessKind.LOAD, CountRule.STORE: AccessKind.STORE, CountRule.WORDS: AccessKind.LOAD}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lanewise.emulator.bulk import reducer
 from lanewise.emulator.layout import SHARED_WINDOW
-from lanewise.emulator.lowering import memory
+from lanewise.emulator.lowering.address import address_of, array_name, components, space_of
 from lanewise.emulator.lowering.atomics import operation_of
 from lanewise.emulator.quantity import Quantity, varying
 from lanewise.emulator.remote_stores import RemoteStore
@@ -29,11 +29,11 @@ def reduce(t: FunctionTranslator, ins: Instruction) -> None:
 
 def _send(t: FunctionTranslator, ins: Instruction, kind: AccessKind, move: str) -> None:
     target, value, barrier = ins.operands
-    values = memory.components(value)
+    values = components(value)
     size = TYPE_BITS[ins.type] // 8
     bytes_ = size * len(values)
     mask = t.mask(ins)
-    site = t.new_site(ins, Space.SHARED, kind, 8 * bytes_, memory.array_name(t, target))
+    site = t.new_site(ins, Space.SHARED, kind, 8 * bytes_, array_name(t, target))
     counters, _ = t.site_pointers(site)
     address = _offsets(t, ins, target)
     host = t.out.let(
@@ -53,9 +53,9 @@ def _send(t: FunctionTranslator, ins: Instruction, kind: AccessKind, move: str) 
 
 def _offsets(t: FunctionTranslator, ins: Instruction, operand: Operand) -> Quantity:
     """Addresses in shared::cluster, 32 bits wide: as they are, or of generic ones."""
-    if memory.space_of(ins) == Space.SHARED:
-        return memory.address_of(t, operand, wide=False)
-    wide = t.vector(memory.address_of(t, operand, wide=True))
+    if space_of(ins) == Space.SHARED:
+        return address_of(t, operand, wide=False)
+    wide = t.vector(address_of(t, operand, wide=True))
     offset = t.out.let(f"sub <32 x i64> {wide}, splat (i64 {SHARED_WINDOW})")
     return varying(t.out.let(f"trunc <32 x i64> {offset} to <32 x i32>"), "i32")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
-from lanewise.emulator.lowering import atomics, memory, tell
+from lanewise.emulator.lowering import atomics, tell
+from lanewise.emulator.lowering.address import components
 from lanewise.emulator.lowering.texture import base_of, coordinates_of, geometry_of, query
 from lanewise.emulator.textures import surfaces
 from lanewise.emulator.textures.record import SURFACE_MAGIC
@@ -47,7 +48,7 @@ def _part(t: FunctionTranslator, addresses: str, offset: int) -> str:
 
 def suld(t: FunctionTranslator, ins: Instruction) -> None:
     """suld.b: bytes as they are; zero where there are none."""
-    targets = memory.components(ins.operands[0])
+    targets = components(ins.operands[0])
     size = TYPE_BITS[ins.type] // 8
     addresses, mask, _ = _places(t, ins, ins.operands[1], AccessKind.LOAD, size * len(targets))
     element = f"i{8 * size}"
@@ -59,7 +60,7 @@ def suld(t: FunctionTranslator, ins: Instruction) -> None:
 
 def sust(t: FunctionTranslator, ins: Instruction) -> None:
     """sust.b: bytes as they are; none where there is no place for them."""
-    sources = memory.components(ins.operands[1])
+    sources = components(ins.operands[1])
     size = TYPE_BITS[ins.type] // 8
     values = [t.vector(t.operand(source, ins.type)) for source in sources]
     addresses, mask, _ = _places(t, ins, ins.operands[0], AccessKind.STORE, size * len(sources))
@@ -71,7 +72,7 @@ def sust(t: FunctionTranslator, ins: Instruction) -> None:
 
 def sust_formatted(t: FunctionTranslator, ins: Instruction) -> None:
     """sust.p: one texel in the surface's format, from up to four channels; those that are not given are 0."""
-    sources = memory.components(ins.operands[1])
+    sources = components(ins.operands[1])
     values = [t.vector(t.operand(source, ins.type)) for source in sources]
     values += ["zeroinitializer"] * (4 - len(values))
     addresses, mask, handle = _places(t, ins, ins.operands[0], AccessKind.STORE, 4 * len(sources), texels=True)

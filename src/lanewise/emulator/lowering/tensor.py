@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.emulator.lowering import memory, tell
+from lanewise.emulator.lowering import tell
+from lanewise.emulator.lowering.address import address_of, array_name, components
 from lanewise.emulator.lowering.bulk import WIDTH_BITS
 from lanewise.emulator.tensor_copies import REDUCTIONS
 from lanewise.emulator.tensor_layout import TensorIssue, TensorOperation
@@ -60,10 +61,10 @@ def _issue(
         TensorOperation.STORE: AccessKind.STORE,
     }
     kind = kinds.get(operation, AccessKind.ATOMIC)
-    site = t.new_site(ins, Space.GLOBAL, kind, WIDTH_BITS, memory.array_name(t, base))
-    _put(t, TensorIssue.MAPS, "i64", t.vector(memory.address_of(t, base, wide=True)))
+    site = t.new_site(ins, Space.GLOBAL, kind, WIDTH_BITS, array_name(t, base))
+    _put(t, TensorIssue.MAPS, "i64", t.vector(address_of(t, base, wide=True)))
     for offset, operand in ((TensorIssue.TO, shared), (TensorIssue.BARRIERS, barrier)):
-        address = "zeroinitializer" if operand is None else t.vector(memory.address_of(t, operand, wide=False))
+        address = "zeroinitializer" if operand is None else t.vector(address_of(t, operand, wide=False))
         _put(t, offset, "i32", address)
     for number in range(MAX_RANK):
         given = number < len(tensor.coordinates)
@@ -73,7 +74,7 @@ def _issue(
     left = list(rest)
     offsets: tuple[Operand, ...] = ()
     if ins.has("im2col"):
-        offsets = memory.components(left[0])
+        offsets = components(left[0])
         left = left[1:]
     for number in range(3):
         wide = "zeroinitializer"

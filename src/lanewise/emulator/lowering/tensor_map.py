@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.emulator.kinds import constant
-from lanewise.emulator.lowering import memory
+from lanewise.emulator.lowering import each_lane
+from lanewise.emulator.lowering.address import address_of, array_name, space_of
 from lanewise.emulator.tensor_maps import BYTES, ElementType, Layout
 from lanewise.ptx.syntax import Address, Instruction, Operand
 from lanewise.records import AccessKind, Space
@@ -66,7 +67,7 @@ def replace(t: FunctionTranslator, ins: Instruction) -> None:
     start, step, size, more = _FIELDS[name]
     number = (constant(ins.operands[1]) or 0) if step else 0
     mask = t.mask(ins)
-    host = _place(t, ins, ins.operands[0], memory.space_of(ins), AccessKind.STORE, mask)
+    host = _place(t, ins, ins.operands[0], space_of(ins), AccessKind.STORE, mask)
     if name == "elemtype":
         kind = _TYPES[constant(ins.operands[-1]) or 0]
         _put(t, host, f"splat (i64 {int(kind)})", Layout.TYPE, 1, mask)
@@ -96,10 +97,10 @@ def copy(t: FunctionTranslator, ins: Instruction) -> None:
 
 def _place(t: FunctionTranslator, ins: Instruction, operand: Operand, space: Space, kind: AccessKind, mask: str) -> str:
     """Host addresses (<32 x i64>) of maps: the first and the last part of each is checked, and counted."""
-    address = memory.address_of(t, operand, wide=space != Space.SHARED)
-    site = t.new_site(ins, space, kind, 8 * PART, memory.array_name(t, operand))
-    host, _ = memory.touch(t, ins, space, address, PART, site, is_load=kind == AccessKind.LOAD, mask=mask)
+    address = address_of(t, operand, wide=space != Space.SHARED)
+    site = t.new_site(ins, space, kind, 8 * PART, array_name(t, operand))
+    host, _ = each_lane.touch(t, ins, space, address, PART, site, is_load=kind == AccessKind.LOAD, mask=mask)
     assert isinstance(operand, Address)
-    last = memory.address_of(t, Address(operand.base, operand.offset + BYTES - PART), wide=space != Space.SHARED)
-    memory.touch(t, ins, space, last, PART, site, is_load=kind == AccessKind.LOAD, mask=mask)
+    last = address_of(t, Address(operand.base, operand.offset + BYTES - PART), wide=space != Space.SHARED)
+    each_lane.touch(t, ins, space, last, PART, site, is_load=kind == AccessKind.LOAD, mask=mask)
     return host

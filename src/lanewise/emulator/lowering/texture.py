@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lanewise.emulator import quantity as q
-from lanewise.emulator.lowering import memory, tell
+from lanewise.emulator.lowering import tell
+from lanewise.emulator.lowering.address import address_of, components
 from lanewise.emulator.textures import handles, sampling
 from lanewise.emulator.textures.record import GEOMETRIES, TEXTURE_MAGIC, Texture
 from lanewise.emulator.textures.sampling import CHANNELS
@@ -36,9 +37,9 @@ def base_of(t: FunctionTranslator, operand: Operand) -> str:
     base = operand.base
     assert base is not None
     if isinstance(operand, Address):
-        return t.vector(memory.address_of(t, operand, wide=True))
+        return t.vector(address_of(t, operand, wide=True))
     if isinstance(base, Address):
-        return t.vector(memory.address_of(t, base, wide=True))
+        return t.vector(address_of(t, base, wide=True))
     return t.vector(t.operand(base, "u64"))
 
 
@@ -71,7 +72,7 @@ def _read(t: FunctionTranslator, ins: Instruction, geometry: str, coordinate_typ
         f"call void @{each}(ptr %x, ptr %w, ptr {counters}, <32 x i64> {handle}, {vectors}, i32 {t.mask(ins)}, "
         f"i32 {tell.what(t, site)}, i32 {site.index}, ptr %scratch)"
     )
-    for number, target in enumerate(memory.components(ins.operands[0])):
+    for number, target in enumerate(components(ins.operands[0])):
         place = out.let(f"getelementptr <32 x i32>, ptr %scratch, i64 {number}")
         t.write(target, q.varying(out.let(f"load <32 x i32>, ptr {place}, align 64"), "i32"), ins)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lanewise.emulator import quantity as q
 from lanewise.emulator.kinds import Tag, constant
 from lanewise.emulator.layout import Fault, MatrixFault, Warp, Worker
-from lanewise.emulator.lowering.memory import components
+from lanewise.emulator.lowering.address import components
 from lanewise.emulator.lowering.mma import load_registers, shape_of, store_registers
 from lanewise.emulator.matrix import warpgroup
 from lanewise.emulator.matrix.product import Product

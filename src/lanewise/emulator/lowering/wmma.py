@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from lanewise.emulator import quantity as q
 from lanewise.emulator.kinds import Tag
 from lanewise.emulator.lowering import events
-from lanewise.emulator.lowering.memory import address_of, array_name, components, space_of, touch
+from lanewise.emulator.lowering.address import address_of, array_name, components, space_of
+from lanewise.emulator.lowering.each_lane import touch
 from lanewise.emulator.lowering.mma import load_registers, shape_of, store_registers
 from lanewise.emulator.matrix import multiply
 from lanewise.emulator.matrix.fragments import Tile, blocks, fragment, parts
