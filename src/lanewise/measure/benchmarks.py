@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from lanewise.hardware import device
 from lanewise.measure import compiler
@@ -30,6 +31,8 @@ _CHAIN = 32  # instructions of one trip
 _TRIPS = 64
 _WARM_UP = 400_000_000  # clocks, a fifth of a second
 _ADDRESS = 4.0  # clocks that a chase spends on the address of its next load
+_BLOCK, _ROUNDS = 256, 8  # threads of a block, blocks one after the other in a place
+_STAY, _APART = 8000, 4096  # clocks of a block, and so many more that few end together
 _LAUNCH_US = 1.25  # of an empty kernel, as a profiler reads it on an H200; events cannot tell it from their own cost
 
 
@@ -204,15 +207,38 @@ def measure(bench: Bench, tell: Tell) -> dict[str, float]:
     found["atomic_clocks"] = _round(bench.atomics(1, 1) * clock)
     empty = bench.driver.function(bench.module, "empty")
     few, lots = (bench.driver.timed(empty, blocks, 256, []) for blocks in (16384, 65536))
-    stay, most = 8000, bench.driver.attribute(_THREADS_OF_SM)
-    resident = bench.sms * min(2048, most) // 256
-    arguments = [Pointer(bench.memory), Long(stay)]
-    # What a launch costs beside its rounds of blocks is in both.
-    short, long = (bench.microseconds("place", resident * rounds, 256, arguments) for rounds in (4, 12))
-    found["block_latency"] = _round(max(1.0, 1000 * clock * (long - short) / 8 - stay), 2)
+    found["block_latency"] = _round(block_latency(bench), 2)
     found["blocks_per_us"] = _round((65536 - 16384) / (lots - few))
     found["event_us"] = _round(max(0.0, bench.empty_us - _LAUNCH_US), 2)
     return found
+
+
+def block_latency(bench: Bench) -> float:
+    """Clocks from the end of a block to the start of the one in its place, read off the clocks of the SMs, so that
+    neither the start of a launch nor the times of other SMs are in it."""
+    resident = bench.driver.attribute(_THREADS_OF_SM) // _BLOCK
+    blocks = bench.sms * resident * _ROUNDS
+    function = bench.driver.function(bench.module, "stays")
+    for _ in range(2):
+        arguments = [Pointer(bench.clocks), Pointer(bench.out), Long(_STAY), Unsigned(_APART)]
+        bench.driver.launch(function, blocks, _BLOCK, arguments)
+        bench.driver.synchronize()
+    begun = bench.driver.read(bench.clocks, blocks, np.int64)
+    numbers = np.arange(blocks, dtype=np.uint32)
+    stayed = _STAY + (numbers * np.uint32(2654435761) >> np.uint32(8)) % _APART
+    return vacancy(bench.driver.read(bench.out, blocks, np.uint32), begun, begun + stayed, resident)
+
+
+def vacancy(sm: npt.NDArray[Any], begun: npt.NDArray[Any], ended: npt.NDArray[Any], resident: int) -> float:
+    """The median clocks for which a place of an SM is empty between two blocks, of blocks with these SMs and times; an
+    SM has `resident` places. Which block took whose place is not seen, but the n-th to come after the first filling
+    comes to the n-th place that becomes free."""
+    gaps = [
+        np.sort(begun[sm == number])[resident:]
+        - np.sort(ended[sm == number])[: max(0, (sm == number).sum() - resident)]
+        for number in np.unique(sm)
+    ]
+    return float(np.median(np.concatenate(gaps)))
 
 
 def _constant_cache(bench: Bench) -> dict[str, float]:

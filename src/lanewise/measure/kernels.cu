@@ -371,14 +371,16 @@ extern "C" __global__ void latency_atomic_shared(long long* clocks, u32* out, in
 
 extern "C" __global__ void empty() {}
 extern "C" __global__ void empty_shared() { extern __shared__ u32 words[]; }
-// Where blocks go: the SM of each, which stays for `stay` cycles.
-extern "C" __global__ void place(u32* sm, long long stay) {
+// Blocks that stay for `stay` cycles and up to `apart` more, as a hash of their number says: the SM of each and its clock
+// when its first thread began. What is stored has long left when a block ends.
+extern "C" __global__ void stays(long long* begun, u32* sm, long long stay, u32 apart) {
   if (threadIdx.x == 0) {
+    long long start = ticks(), mine = stay + (blockIdx.x * 2654435761u >> 8) % apart;
     u32 id;
     asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+    begun[blockIdx.x] = start;
     sm[blockIdx.x] = id;
-    long long start = ticks();
-    while (ticks() - start < stay) {}
+    while (ticks() - start < mine) {}
   }
 }
 // The SM's clock: cycles and nanoseconds of a long stay.
