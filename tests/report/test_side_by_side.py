@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from samples import transposes
 
+from lanewise.catalogue import catalogue
 from lanewise.report.side_by_side import side_by_side
 from lanewise.side_by_side import asks_for_the_device
 
@@ -17,7 +18,7 @@ def test_a_row_a_kernel_and_a_column_a_device() -> None:
         one, device="Card A", launches=tuple(replace(n, time_us=5.0 + n.id, bound="DRAM") for n in one.launches)
     )
     unknown = replace(one, device="Card B", launches=one.launches[:1])
-    lines = side_by_side([timed, unknown], [("Card A",), ("Card B",)], 100)
+    lines = side_by_side([timed, unknown], [("Card A",), ("Card B",)], catalogue(), 100)
     rows = [line for line in lines if "<<<" in line]
     assert "Card A" in lines[2]
     assert lines[2].index("Card A") < lines[2].index("Card B")
@@ -28,7 +29,7 @@ def test_a_row_a_kernel_and_a_column_a_device() -> None:
 
 def test_devices_that_share_a_run_are_named() -> None:
     result = transposes()
-    lines = side_by_side([result, result], [("A", "B"), ("A", "B")], 100)
+    lines = side_by_side([result, result], [("A", "B"), ("A", "B")], catalogue(), 100)
     assert sum("one run" in line for line in lines) == 1
 
 

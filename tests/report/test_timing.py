@@ -27,7 +27,7 @@ def timed(launch: LaunchRecord, time_us: float) -> LaunchRecord:
 
 def test_the_lines_of_one_launch() -> None:
     (fold,) = fold_launches([timed(transposes().launches[0], 10.0)])
-    time, bound, memory = timing_facts(fold)
+    time, bound, memory = timing_facts(fold, catalogue())
     assert time == "10.0 us modelled; 22.9 MB of DRAM / 10.0 us = 2.4 of 4.43 TB/s (54%)"
     assert bound == "bound by DRAM, warps wait for long scoreboard; busy: DRAM 91%, L2 45%"
     assert memory == (
@@ -38,18 +38,18 @@ def test_the_lines_of_one_launch() -> None:
 def test_repeated_launches_show_the_last_and_the_first() -> None:
     launch = transposes().launches[0]
     (fold,) = fold_launches([timed(launch, 16.0), timed(replace(launch, id=9), 12.0)])
-    assert timing_facts(fold)[0].startswith("12.0 us modelled (last of 2 launches, first 16.0)")
+    assert timing_facts(fold, catalogue())[0].startswith("12.0 us modelled (last of 2 launches, first 16.0)")
 
 
 def test_a_launch_without_a_time_says_nothing() -> None:
     (fold,) = fold_launches(transposes().launches[:1])
-    assert timing_facts(fold) == []
+    assert timing_facts(fold, catalogue()) == []
 
 
 def test_without_dram_and_arithmetic_the_l2_is_the_roof() -> None:
     launch = timed(transposes().launches[0], 10.0)
     (fold,) = fold_launches([replace(launch, roof=Roof(0.0, 4430.0, 0.0, 66908.2, 0, None, 2850.0, 5700.0))])
-    assert timing_facts(fold)[0] == "10.0 us modelled; 27.2 MB of L2 / 10.0 us = 2.85 of 5.7 TB/s (50%)"
+    assert timing_facts(fold, catalogue())[0] == "10.0 us modelled; 27.2 MB of L2 / 10.0 us = 2.85 of 5.7 TB/s (50%)"
 
 
 def test_three_digits() -> None:

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from samples import access
 
+from lanewise.catalogue import catalogue
 from lanewise.records import Access, Pattern, SourceLine, Space
 from lanewise.report import text
 from lanewise.report.excerpt import place
@@ -21,6 +23,8 @@ from lanewise.report.judge import (
     pattern_words,
     type_words,
 )
+
+ENGLISH = catalogue()
 
 
 def shared(per_request: float, ideal: float, *, stride: int | None = None, opcode: str = "ld.shared.f32") -> Access:
@@ -63,9 +67,9 @@ def test_kernel_names_lose_their_parameters(demangled: str, name: str) -> None:
 
 
 def test_a_note_of_several_lines_keeps_them() -> None:
-    assert text.note_lines("one: warning\n\n  int unused;\n", 80) == ["note: one: warning", "    int unused;"]
-    assert text.note_lines("all in one", 80) == ["note: all in one"]
-    assert text.note_lines("a\x1bb", 80) == ["note: a\\x1bb"]
+    assert text.note_lines("one: warning\n\n  int unused;\n", 80, "note") == ["note: one: warning", "    int unused;"]
+    assert text.note_lines("all in one", 80, "note") == ["note: all in one"]
+    assert text.note_lines("a\x1bb", 80, "note") == ["note: a\\x1bb"]
 
 
 def test_long_names_lose_their_template_arguments_first() -> None:
@@ -78,7 +82,7 @@ def test_long_names_lose_their_template_arguments_first() -> None:
 @given(st.text(), st.integers(10, 200))
 def test_any_name_is_made_harmless_and_fits(name: str, width: int) -> None:
     shown = text.shorten(text.kernel_name(name), width)
-    assert len(shown) <= width
+    assert cell_len(shown) <= width
     assert all(letter.isprintable() for letter in shown)
 
 
@@ -101,36 +105,42 @@ def test_types_are_named_as_ptx_names_them(opcode: str, width: int, words: str) 
 
 
 def test_conflicts_are_wavefronts_over_ideal() -> None:
-    assert conflict_words(shared(32, 1)) == "32-way conflict"
-    assert conflict_words(shared(3.4, 1)) == "3.4-way conflict"
-    assert conflict_words(shared(8, 4, opcode="ld.shared.v4.f32")) == "2-way conflict"
-    assert conflict_words(shared(4, 4, opcode="ld.shared.v4.f32")) == ""
-    assert conflict_words(of_global(32, 4)) == ""
+    assert conflict_words(shared(32, 1), ENGLISH) == "32-way conflict"
+    assert conflict_words(shared(3.4, 1), ENGLISH) == "3.4-way conflict"
+    assert conflict_words(shared(8, 4, opcode="ld.shared.v4.f32"), ENGLISH) == "2-way conflict"
+    assert conflict_words(shared(4, 4, opcode="ld.shared.v4.f32"), ENGLISH) == ""
+    assert conflict_words(of_global(32, 4), ENGLISH) == ""
 
 
 def test_banks_are_explained_where_the_stride_alone_decides_them() -> None:
-    assert bank_words(shared(4, 1, stride=16)) == "lanes 8 apart meet in one bank"
-    assert bank_words(shared(32, 1, stride=128)) == "all 32 lanes meet in one bank"
-    assert bank_words(shared(2, 1, stride=-8)) == "lanes 16 apart meet in one bank"
-    assert bank_words(shared(1, 1, stride=132)) == ""
-    assert bank_words(shared(3, 1, stride=16)) == ""  # not what the stride alone would give
-    assert bank_words(shared(2, 1)) == ""
+    assert bank_words(shared(4, 1, stride=16), ENGLISH) == "lanes 8 apart meet in one bank"
+    assert bank_words(shared(32, 1, stride=128), ENGLISH) == "all 32 lanes meet in one bank"
+    assert bank_words(shared(2, 1, stride=-8), ENGLISH) == "lanes 16 apart meet in one bank"
+    assert bank_words(shared(1, 1, stride=132), ENGLISH) == ""
+    assert bank_words(shared(3, 1, stride=16), ENGLISH) == ""  # not what the stride alone would give
+    assert bank_words(shared(2, 1), ENGLISH) == ""
 
 
 def test_patterns_in_words() -> None:
     scattered = of_global(32, 4)
-    assert pattern_words(scattered) == "scattered"
-    assert pattern_words(replace(scattered, pattern=Pattern.STRIDED, stride_bytes=8192)) == "strided by 8,192 bytes"
-    assert pattern_words(replace(scattered, pattern=Pattern.STRIDED)) == "strided"
-    assert pattern_words(replace(scattered, pattern=None)) == ""
-    assert pattern_words(replace(of_global(4, 4), pattern=Pattern.CONTIGUOUS)) == "contiguous"
-    assert pattern_words(replace(of_global(5, 4), pattern=Pattern.CONTIGUOUS)) == "contiguous, off sector boundaries"
+    assert pattern_words(scattered, ENGLISH) == "scattered"
+    assert (
+        pattern_words(replace(scattered, pattern=Pattern.STRIDED, stride_bytes=8192), ENGLISH)
+        == "strided by 8,192 bytes"
+    )
+    assert pattern_words(replace(scattered, pattern=Pattern.STRIDED), ENGLISH) == "strided"
+    assert pattern_words(replace(scattered, pattern=None), ENGLISH) == ""
+    assert pattern_words(replace(of_global(4, 4), pattern=Pattern.CONTIGUOUS), ENGLISH) == "contiguous"
+    assert (
+        pattern_words(replace(of_global(5, 4), pattern=Pattern.CONTIGUOUS), ENGLISH)
+        == "contiguous, off sector boundaries"
+    )
 
 
 def test_lanes_are_said_where_a_quarter_is_idle() -> None:
-    assert lane_words(replace(of_global(1, 1), threads_on=100)) == "1 of 32 lanes"
-    assert lane_words(replace(of_global(1, 1), threads_on=2400)) == "24 of 32 lanes"
-    assert lane_words(replace(of_global(1, 1), threads_on=2500)) == ""
+    assert lane_words(replace(of_global(1, 1), threads_on=100), ENGLISH) == "1 of 32 lanes"
+    assert lane_words(replace(of_global(1, 1), threads_on=2400), ENGLISH) == "24 of 32 lanes"
+    assert lane_words(replace(of_global(1, 1), threads_on=2500), ENGLISH) == ""
 
 
 @pytest.mark.parametrize(
@@ -171,7 +181,7 @@ def test_an_access_stands_at_the_users_line() -> None:
 
     def shown(**change: object) -> tuple[str | None, int | None, str]:
         at = place(replace(here, **change))  # type: ignore[arg-type]
-        return at.file, at.line, at.via
+        return at.file, at.line, "" if at.via is None else ENGLISH.said(at.via)
 
     assert shown() == ("k.cu", 7, "")
     assert shown(inlined_at=kernel) == ("k.cu", 7, "via line 20")
@@ -182,11 +192,11 @@ def test_an_access_stands_at_the_users_line() -> None:
 
 def test_runs_that_share_banks_are_not_called_contiguous() -> None:
     row = access("a.cu", 1, "st.shared.f32", "t", 10, 4, 1, Pattern.CONTIGUOUS)
-    assert pattern_words(row) == "contiguous runs"
-    assert pattern_words(access("a.cu", 1, "st.shared.f32", "t", 10, 1, 1, Pattern.CONTIGUOUS)) == "contiguous"
+    assert pattern_words(row, ENGLISH) == "contiguous runs"
+    assert pattern_words(access("a.cu", 1, "st.shared.f32", "t", 10, 1, 1, Pattern.CONTIGUOUS), ENGLISH) == "contiguous"
 
 
 def test_lanes_that_are_off_are_not_called_a_matter_of_sector_boundaries() -> None:
     whole = access("a.cu", 1, "ld.global.f32", "a", 10, 5, 4, Pattern.CONTIGUOUS)
-    assert pattern_words(whole) == "contiguous, off sector boundaries"
-    assert pattern_words(replace(whole, threads_on=160)) == "contiguous"
+    assert pattern_words(whole, ENGLISH) == "contiguous, off sector boundaries"
+    assert pattern_words(replace(whole, threads_on=160), ENGLISH) == "contiguous"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
@@ -28,6 +29,18 @@ class Catalogue:
             for name, value in values.items()
         }
         return self.sentences[key].format_map(filled)
+
+    def count(self, number: int, noun: str) -> str:
+        """`number` of what `noun` names in the tables `one` and `many`: 1 launch, 12 launches."""
+        return self.say(f"{'one' if number == 1 else 'many'}.{noun}", number=f"{number:,}")
+
+    def name(self, table: str, name: str) -> str:
+        """A name of the records ("shared memory", "latency") in this language; itself where the table has it not."""
+        return self.sentences.get(f"{table}.{name}", name)
+
+    def listed(self, items: Iterable[str]) -> str:
+        """a, b, c"""
+        return self.sentences["report.comma"].join(items)
 
     def said(self, said: Said) -> str:
         return self.say(said.key, **dict(said.values))

@@ -14,11 +14,11 @@ import typer
 from lanewise.bench import why_not
 from lanewise.bench.fit import barred
 from lanewise.cli.ladder import problem_of
-from lanewise.cli.table import table
 from lanewise.errors import EnvironmentProblem, ExitCode, LanewiseError, UsageError
 from lanewise.gpu.card import find
 from lanewise.gpu.launcher import Launcher
 from lanewise.ladder import Subject, load, subjects
+from lanewise.report.table import table
 
 _WORKERS = 16
 

@@ -9,10 +9,12 @@ from typing import Annotated
 
 import typer
 
+from lanewise.catalogue import catalogue
 from lanewise.checks import selection
 from lanewise.cli import files, run
 from lanewise.cli.check_options import BuildOption, ConfigOption, SchedulesOption, refuse
 from lanewise.cli.exit_codes import SIGNAL_BASE, check_status
+from lanewise.cli.language import DEFAULT_LANGUAGE, LanguageOption
 from lanewise.cli.progress import ProgressLine
 from lanewise.report.check import all_findings
 from lanewise.report.json import to_json
@@ -47,6 +49,7 @@ def check(
     max_seconds: Annotated[
         float | None, typer.Option(metavar="S", min=0.001, help="End a launch after S seconds.")
     ] = None,
+    lang: LanguageOption = DEFAULT_LANGUAGE,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing after the program.")] = False,
     force: files.Force = False,
 ) -> None:
@@ -60,6 +63,7 @@ def check(
       lanewise check --checks race --build both program.cu
       lanewise check --sarif out.sarif program.cu -- 1024
     """
+    words = catalogue(lang)
     tokens, arguments = run.split_arguments(context.args)
     inputs, flags = run.split_inputs(tokens)
     for path in (json, sarif):
@@ -91,5 +95,5 @@ def check(
     if sarif is not None:
         files.write(sarif, to_sarif(result, all_findings(result)))
     if not quiet:
-        run.print_safely(lambda: print_check(result))
+        run.print_safely(lambda: print_check(result, words=words))
     raise typer.Exit(check_status(result))

@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
+from lanewise.catalogue import Catalogue, catalogue
 from lanewise.cli import files
-from lanewise.cli.table import table
+from lanewise.cli.language import DEFAULT_LANGUAGE, LanguageOption
+from lanewise.cli.run import print_safely
 from lanewise.records import LaunchRecord
 from lanewise.report import text
 from lanewise.report.compare import ComparedLaunch, Comparison, Row
 from lanewise.report.compare import compare as match
 from lanewise.report.profile import ProfiledLaunch, read_profile
+from lanewise.report.table import table
 
 
 def compare(
@@ -21,41 +24,46 @@ def compare(
     profile: Annotated[
         Path, typer.Argument(metavar="PROFILE", help="CSV of `ncu --csv`, the page raw or source, or an .ncu-rep file.")
     ],
+    lang: LanguageOption = DEFAULT_LANGUAGE,
 ) -> None:
     """Show the counts of a report beside what Nsight Compute measured: ours, theirs, ratio, known difference."""
+    words = catalogue(lang)
     result = files.read_result(report)
-    for line in _lines(match(result.launches, read_profile(profile))):
-        typer.echo(line)
+    lines = _lines(match(result.launches, read_profile(profile)), words)
+    print_safely(lambda: typer.echo("\n".join(lines)))
 
 
-def _lines(comparison: Comparison) -> list[str]:
+def _lines(comparison: Comparison, words: Catalogue) -> list[str]:
     lines: list[str] = []
     for launch in comparison.launches:
-        lines += [*_launch(launch), ""]
+        lines += [*_launch(launch, words), ""]
     rows = [row for launch in comparison.launches for row in launch.rows]
     rows += [row for launch in comparison.launches for _, values in launch.instructions for row in values]
     equal = sum(_ratio(row) == "1" for row in rows)
-    lines.append(f"{text.plural(len(comparison.launches), 'launch')}: {equal} of {len(rows)} values equal.")
+    launches = words.count(len(comparison.launches), "launch")
+    lines.append(words.say("compare.summary", launches=launches, equal=str(equal), values=str(len(rows))))
     if any(_ratio(row) != "1" for row in rows):
-        lines.append("D numbers: docs/departures.md; M numbers: docs/machine-code.md; -: no known difference.")
+        lines.append(words.say("compare.numbers"))
     for where, left in (("profile", comparison.only_ours), ("report", comparison.only_theirs)):
         if left:
-            lines.append(f"Not in the {where}: {text.plural(len(left), 'launch')}, the first {_named(left[0])}.")
+            launches = words.count(len(left), "launch")
+            lines.append(words.say(f"compare.not_in_{where}", launches=launches, kernel=_named(left[0])))
     return lines
 
 
-def _launch(compared: ComparedLaunch) -> list[str]:
+def _launch(compared: ComparedLaunch, words: Catalogue) -> list[str]:
     launch = compared.launch
-    head = f"{_named(launch)}  launch {launch.id}"
+    head = f"{_named(launch)}  {words.say('facts.launch', number=str(launch.id))}"
     if not compared.rows:
-        return [head, "  the profile has none of the metrics of this launch"]
-    rows = [("metric", "ours", "theirs", "ratio", "known difference"), *map(_cells, compared.rows)]
+        return [head, "  " + words.say("compare.no_metrics")]
+    names = ("metric", "ours", "theirs", "ratio", "known")
+    rows = [tuple(words.say(f"compare.{name}") for name in names), *map(_cells, compared.rows)]
     for name, values in compared.instructions:
         rows.append((text.clean(name), "", "", "", ""))
         rows += [_cells(row, "  ") for row in values]
     lines = [head, *(f"  {line}" for line in table(rows, "lrrrl"))]
     if compared.other_code:
-        lines.append("  the profile shows other machine code (D25): single instructions are not compared")
+        lines.append("  " + words.say("compare.other_code"))
     return lines
 
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from lanewise.cli.table import table
 from lanewise.errors import UsageError
 from lanewise.hardware import device
 from lanewise.hardware.rates import Rates
 from lanewise.report import text
+from lanewise.report.table import table
 
 _HEAD = ("name", "card", "arch", "SMs", "shared/SM", "L2", "memory", "bandwidth", "f32", "rates")
 

@@ -12,7 +12,7 @@ from lanewise.cli import files, last_run
 from lanewise.cli.language import DEFAULT_LANGUAGE, LanguageOption
 from lanewise.cli.run import print_safely
 from lanewise.report.explain import explain_lines
-from lanewise.report.terminal import PIPED
+from lanewise.report.terminal import report_width
 
 
 def explain(
@@ -25,5 +25,5 @@ def explain(
     """Explain a finding: its evidence, what it is worth, and where the lanes of a recorded request went."""
     words = catalogue(lang)
     result = last_run.load() if report is None else files.read_result(report)
-    lines = explain_lines(result, finding, words, PIPED)
+    lines = explain_lines(result, finding, words, report_width())
     print_safely(lambda: typer.echo("\n".join(lines)))

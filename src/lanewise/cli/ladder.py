@@ -14,7 +14,6 @@ import typer
 from lanewise.bench import why_not
 from lanewise.cli import files
 from lanewise.cli.progress import status_line
-from lanewise.cli.table import table
 from lanewise.errors import LanewiseError, UnsupportedCode, UsageError
 from lanewise.gpu.card import present
 from lanewise.gpu.launcher import Launcher
@@ -24,6 +23,7 @@ from lanewise.ladder import Rung, Subject, load, subjects
 from lanewise.ladder.plot import amount, svg
 from lanewise.ladder.rows import Ask, Emulated, Row
 from lanewise.report import text
+from lanewise.report.table import table
 from lanewise.report.terminal import report_text
 from lanewise.request import DEFAULT_DEVICE
 from lanewise.version import __version__

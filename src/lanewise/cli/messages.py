@@ -8,6 +8,7 @@ import traceback
 from rich.console import Console
 from rich.text import Text
 
+from lanewise.catalogue import catalogue
 from lanewise.errors import CompileError, KernelFault, LanewiseError, UnsupportedCode
 from lanewise.report import text
 from lanewise.report.findings import finding_lines, unsupported_lines
@@ -25,12 +26,12 @@ def print_error(error: LanewiseError) -> None:
         sys.stderr.write(error.output if error.output.endswith("\n") else f"{error.output}\n")
         return
     if isinstance(error, KernelFault):
-        lines = finding_lines(error.finding, 1, {}, width)
+        lines = finding_lines(error.finding, 1, {}, catalogue(), width)
     else:
         lines = _paragraphs(f"lanewise: {error.message}", width)
         lines[0].stylize("bold red", 0, len("lanewise:"))
         if isinstance(error, UnsupportedCode):
-            lines += unsupported_lines(error.items, width)
+            lines += unsupported_lines(error.items, catalogue(), width)
         if error.next_step:
             lines += _paragraphs(f"  next: {error.next_step}", width)
     for line in lines:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lanewise.cli.table import table
+from lanewise.catalogue import catalogue
 from lanewise.errors import UsageError
 from lanewise.hardware import capability, device
 from lanewise.hardware.capability import WARP_SIZE, Limits
@@ -23,6 +23,8 @@ from lanewise.hardware.occupancy import (
 from lanewise.hardware.occupancy import occupancy as model
 from lanewise.records import Occupancy
 from lanewise.report import text
+from lanewise.report.facts import occupancy_words
+from lanewise.report.table import table
 from lanewise.request import DEFAULT_DEVICE
 
 
@@ -76,13 +78,11 @@ def _lines(result: Occupancy, limits: Limits, where: str, threads: int, register
         blocks = "no limit" if limit.blocks >= UNLIMITED else text.count(limit.blocks)
         mark = "<" if limit.resource in result.binding else ""
         rows.append((limit.resource, blocks, mark, how[limit.resource]))
-    share = text.percent(result.active_warps, result.max_warps)
     lines = [
         f"{where}: blocks of {threads} threads, {registers} registers a thread, {text.count(shared)} bytes of shared "
         "memory",
         "",
-        f"  occupancy {share}: {result.active_warps} of {result.max_warps} warps in "
-        f"{text.plural(result.active_blocks, 'block')} an SM, limited by {' and '.join(result.binding)}",
+        f"  {occupancy_words(result, catalogue())}",
         "",
         *(f"  {line}" for line in table(rows, "lrll")),
     ]

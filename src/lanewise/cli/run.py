@@ -23,7 +23,7 @@ from lanewise.errors import UsageError
 from lanewise.hardware import device as devices
 from lanewise.records import RunResult
 from lanewise.report.json import to_json
-from lanewise.report.terminal import print_report, terminal_width
+from lanewise.report.terminal import print_report, report_width, terminal_width
 from lanewise.request import DEFAULT_DEVICE, Build, RunRequest
 from lanewise.toolchain import flags as nvcc_flags
 
@@ -139,7 +139,7 @@ def run(
     try:
         with closing(line) if line is not None else nullcontext():
             if len(names) > 1:
-                raise typer.Exit(_on_several(request, names, outputs, quiet=quiet))
+                raise typer.Exit(_on_several(request, names, outputs, words, quiet=quiet))
             result = execute(request)
     except KeyboardInterrupt:
         raise typer.Exit(SIGNAL_BASE + 2) from None
@@ -178,7 +178,9 @@ def _of_device(path: Path, key: str) -> Path:
     return path.with_suffix(f".{key}{path.suffix}")
 
 
-def _on_several(request: RunRequest, names: Sequence[str], outputs: Sequence[Output], *, quiet: bool) -> int:
+def _on_several(
+    request: RunRequest, names: Sequence[str], outputs: Sequence[Output], words: Catalogue, *, quiet: bool
+) -> int:
     """A table of devices, and files of each. The first's exit status."""
     from lanewise.report.side_by_side import side_by_side
     from lanewise.side_by_side import run_on
@@ -189,7 +191,7 @@ def _on_several(request: RunRequest, names: Sequence[str], outputs: Sequence[Out
             files.write(_of_device(path, column.spec.key), render(column.result))
     if not quiet:
         shared = [column.shared_with for column in columns]
-        rows = side_by_side([column.result for column in columns], shared, terminal_width())
+        rows = side_by_side([column.result for column in columns], shared, words, report_width())
         print_safely(lambda: typer.echo("\n".join(rows)))
     return exit_status(columns[0].result)
 

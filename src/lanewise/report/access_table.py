@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.text import Text
 
+from lanewise.catalogue import Catalogue
 from lanewise.report import text
 from lanewise.report.excerpt import AccessRow
 from lanewise.report.judge import (
@@ -17,6 +19,7 @@ from lanewise.report.judge import (
     lane_words,
     pattern_words,
     type_words,
+    unit_words,
 )
 
 STYLES = {Weight.FINE: "", Weight.POOR: "yellow", Weight.BAD: "bold red"}
@@ -30,13 +33,11 @@ class Form:
 
     indent: int  # columns before the kind of access; the mark stands in them
     gap: str  # between kind, space, array and type
-    requests: str
-    each: str
-    bytes: str
+    short: bool = False
 
 
-SPELLED = Form(indent=11, gap="  ", requests="requests", each=" each", bytes=" bytes")
-SHORT = Form(indent=6, gap=" ", requests="req.", each="", bytes=" B")
+SPELLED = Form(indent=11, gap="  ")
+SHORT = Form(indent=6, gap=" ", short=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +47,16 @@ class Table:
     form: Form
     widths: tuple[int, ...]
     width: int
+    words: Catalogue
 
     @classmethod
-    def fit(cls, rows: Sequence[AccessRow], width: int) -> Table:
+    def fit(cls, rows: Sequence[AccessRow], width: int, words: Catalogue) -> Table:
         """The spelled-out form where that leaves room for the words, else the short one (whose words may go below)."""
-        spelled = cls(SPELLED, _widths([_cells(row, SPELLED) for row in rows]), width)
-        longest = max((len(row_words(row, SPELLED)) for row in rows), default=0)
+        spelled = cls(SPELLED, _widths([_cells(row, SPELLED, words) for row in rows]), width, words)
+        longest = max((cell_len(row_words(row, SPELLED, words)) for row in rows), default=0)
         if spelled.left + min(longest, ROOM) <= width:
             return spelled
-        return cls(SHORT, _widths([_cells(row, SHORT) for row in rows]), width)
+        return cls(SHORT, _widths([_cells(row, SHORT, words) for row in rows]), width, words)
 
     @property
     def left(self) -> int:
@@ -70,46 +72,50 @@ class Table:
     def lines(self, row: AccessRow) -> list[Text]:
         """The row, with its words wrapped in their column, or below it where little room is left."""
         front = f"{MARKS[row.weight]:>3}".ljust(self.form.indent)
-        for column, (cell, width) in enumerate(zip(_cells(row, self.form), self.widths, strict=True)):
+        for column, (cell, width) in enumerate(zip(_cells(row, self.form, self.words), self.widths, strict=True)):
             if width:
-                front += (cell.rjust(width) if column in _NUMBERS else cell.ljust(width)) + self._gaps[column]
-        words = row_words(row, self.form)
+                front += text.pad(cell, width, right=column in _NUMBERS) + self._gaps[column]
+        said = row_words(row, self.form, self.words)
         room = self.width - self.left
-        if not words:
+        if not said:
             wrapped = [front]
-        elif len(words) <= room or room >= ROOM:
-            wrapped = text.wrap(words, self.width, first=front, rest=" " * self.left)
+        elif cell_len(said) <= room or room >= ROOM:
+            wrapped = text.wrap(said, self.width, first=front, rest=" " * self.left)
         else:
-            wrapped = [front, *text.wrap(words, self.width, first=" " * (self.form.indent + 4))]
+            wrapped = [front, *text.wrap(said, self.width, first=" " * (self.form.indent + 4))]
         return [Text(line.rstrip(), style=STYLES[row.weight]) for line in wrapped]
 
 
 _NUMBERS = (4, 5)  # the columns that are set right: requests, units per request
 
 
-def _cells(row: AccessRow, form: Form) -> tuple[str, ...]:
+def _cells(row: AccessRow, form: Form, words: Catalogue) -> tuple[str, ...]:
     access, measured = row.access, cost(row.access)
     each, unit, ideal = "", "", ""
     if measured is not None and access.requests:
         each = text.per(measured.actual, access.requests)
-        unit = (measured.unit.removesuffix("s") if each == "1" else measured.unit) + form.each
-        ideal = f"ideal {text.per(measured.ideal, access.requests)}"
+        unit = unit_words(measured, each, words)
+        unit = unit if form.short else words.say("access.each", unit=unit)
+        ideal = words.say("access.ideal", number=text.per(measured.ideal, access.requests))
     array = text.clean(access.array or "")
     if len(array) > LONGEST_ARRAY:
         array = array[: LONGEST_ARRAY - 2] + ".."
-    unit_of_requests = form.requests.removesuffix("s") if access.requests == 1 else form.requests
-    requests = f"{text.count(access.requests)} {unit_of_requests}" if access.requests else "not executed"
-    return (access.kind.value, access.space.value, array, type_words(access), requests, each, unit, ideal)
+    key = "requests_short" if form.short else "request" if access.requests == 1 else "requests"
+    number = text.count(access.requests)
+    requests = words.say(f"access.{key}", number=number) if access.requests else words.say("access.not_executed")
+    kind, space = words.say(f"kind.{access.kind.value}"), words.say(f"space.{access.space.value}")
+    return (kind, space, array, type_words(access), requests, each, unit, ideal)
 
 
-def row_words(row: AccessRow, form: Form) -> str:
+def row_words(row: AccessRow, form: Form, words: Catalogue) -> str:
     """How the lanes lie, how many there are, where the access comes from."""
     access = row.access
-    copies = f"{row.copies} copies" if row.copies > 1 else ""
-    pattern = pattern_words(access).replace(" bytes", form.bytes) if access.requests else ""
-    lanes = lane_words(access)
-    return ", ".join(word for word in (conflict_words(access), pattern, lanes, copies, row.via) if word)
+    copies = words.say("access.copies", number=str(row.copies)) if row.copies > 1 else ""
+    pattern = pattern_words(access, words, short=form.short) if access.requests else ""
+    lanes = lane_words(access, words)
+    via = words.said(row.via) if row.via is not None else ""
+    return words.listed(word for word in (conflict_words(access, words), pattern, lanes, copies, via) if word)
 
 
 def _widths(cells: Sequence[tuple[str, ...]]) -> tuple[int, ...]:
-    return tuple(max(map(len, column)) for column in zip(*cells, strict=True)) if cells else ()
+    return tuple(max(map(cell_len, column)) for column in zip(*cells, strict=True)) if cells else ()

@@ -41,7 +41,7 @@ def _finding(finding: Finding, named: str, digits: int, words: Catalogue, width:
     first = f"  {named:<{digits}}  "
     indent = " " * len(first)
     between = words.say("report.between")
-    wrong = place(finding) + between.join((said(finding, "message", words), *parts(finding, "evidence", words)))
+    wrong = place(finding, words) + between.join((said(finding, "message", words), *parts(finding, "evidence", words)))
     lines = [Text(line) for line in text.wrap(wrong, width, first=first)]
     step, price = said(finding, "next_step", words), said(finding, "price", words)
     if price:
@@ -91,11 +91,11 @@ def said(finding: Finding, part: str, words: Catalogue) -> str:
     return next(iter(parts(finding, part, words)), "")
 
 
-def place(finding: Finding) -> str:
+def place(finding: Finding, words: Catalogue) -> str:
     """`transpose.cu:10: `, or nothing where a finding is of the whole kernel."""
     if finding.line is not None and finding.file is not None:
         return f"{text.clean(basename(finding.file))}:{finding.line}: "
-    return f"PTX line {finding.ptx_line}: " if finding.ptx_line is not None else ""
+    return f"{words.say('access.ptx_line', line=str(finding.ptx_line))}: " if finding.ptx_line is not None else ""
 
 
 def nothing_left(launch: LaunchRecord, words: Catalogue) -> str:
@@ -138,7 +138,7 @@ def look_first(blocks: Sequence[tuple[int, Fold]], words: Catalogue, width: int,
         name = text.shorten(text.kernel_name(worth.fold.first.kernel), width // 3)
         line = words.say(
             "report.worth",
-            place=place(worth.finding),
+            place=place(worth.finding, words),
             change=said(worth.finding, "change", words),
             kernel=name,
             saved=microseconds(worth.saved_us),

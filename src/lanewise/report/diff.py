@@ -16,22 +16,22 @@ from lanewise.report.compare import base_name
 from lanewise.report.excerpt import place
 from lanewise.report.line_match import LineMatch, Place
 
-#: Values by name, with their units. Of all but occupancy less is better.
-UNITS: dict[str, str] = {
-    "time": "us, modelled",
-    "instructions": "by warps",
-    "sectors": "of 32 bytes",
-    "sectors_excess": "over the ideal",
-    "wavefronts": "of shared memory",
-    "wavefronts_excess": "over the ideal",
-    "divergent_branches": "by warps",
-    "registers": "a thread",
-    "occupancy": "% of the warps of an SM",
-    "spills": "bytes a thread",
-}
+#: Values by name. Of all but occupancy less is better.
+VALUES = (
+    "time",
+    "instructions",
+    "sectors",
+    "sectors_excess",
+    "wavefronts",
+    "wavefronts_excess",
+    "divergent_branches",
+    "registers",
+    "occupancy",
+    "spills",
+)
 MORE_IS_BETTER = {"occupancy"}
 #: What a launch that did not run to its end counted too little of.
-CUT_SHORT = frozenset(UNITS) - {"registers", "occupancy", "spills"}
+CUT_SHORT = frozenset(VALUES) - {"registers", "occupancy", "spills"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class LineDiff:
 
 @dataclass(frozen=True, slots=True)
 class KernelDiff:
-    """Launches of a kernel in one shape on both sides. `changes` has every value, in the order of UNITS. `basis` is
+    """Launches of a kernel in one shape on both sides. `changes` has every value, in the order of VALUES. `basis` is
     "ptx" where a side knows no machine code: both are then counted in PTX instructions. `remarks` say what was not
-    compared."""
+    compared, by their keys in the table `not_compared` of the catalogue."""
 
     before: tuple[LaunchRecord, ...]
     after: tuple[LaunchRecord, ...]
@@ -183,21 +183,20 @@ def _kernel(
     remarks = []
     if not whole:
         was, now = ({**side, **dict.fromkeys(CUT_SHORT)} for side in (was, now))
-        when = "before" if _completed(new) else "after" if _completed(old) else "on both sides"
-        remarks.append(f"a launch did not run to its end {when}: counts are not compared")
+        remarks.append("cut_before" if _completed(new) else "cut_after" if _completed(old) else "cut_both")
     elif was["time"] is None or now["time"] is None:
-        remarks.append("no time is modelled on one side or both: times are not compared")
+        remarks.append("no_times")
     came, went = _findings(_own(old), _own(new), lines)
     if old[0].advised == new[0].advised:
         advice = _findings(_advice(old), _advice(new), lines)
         came, went = (*came, *advice[0]), (*went, *advice[1])
     else:
-        remarks.append("changes were looked for in one run only: advice is not compared")
+        remarks.append("advice")
     return KernelDiff(
         old,
         new,
         "sass" if machine else "ptx",
-        tuple(Change(name, was[name], now[name]) for name in UNITS),
+        tuple(Change(name, was[name], now[name]) for name in VALUES),
         _lines(old, new, machine, before, after, lines) if whole else (),
         came,
         went,
@@ -272,7 +271,7 @@ def _lines(
 def _line(
     was: Mapping[str, float], now: Mapping[str, float], old: Place | None, new: Place | None, sources: Mapping[str, str]
 ) -> LineDiff:
-    changes = (Change(name, was.get(name, 0), now.get(name, 0)) for name in UNITS if name in was or name in now)
+    changes = (Change(name, was.get(name, 0), now.get(name, 0)) for name in VALUES if name in was or name in now)
     file, number = new or old or ("", 0)
     lines = sources.get(file, "").splitlines()
     words = lines[number - 1].strip() if 0 < number <= len(lines) else ""

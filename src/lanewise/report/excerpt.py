@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from lanewise.records import Access, LineCounts, SourceLine, Space
+from lanewise.records import Access, LineCounts, Said, SourceLine, Space
 from lanewise.report.fold import Fold, add_accesses
 from lanewise.report.judge import Cost, Weight, access_weight, totals, type_words
 
@@ -25,7 +25,7 @@ class AccessRow:
 
     access: Access
     copies: int
-    via: str  # "in header.hpp:82", "via line 34", or empty
+    via: Said | None  # in header.hpp:82, via line 34
     weight: Weight = Weight.FINE
 
 
@@ -57,19 +57,20 @@ class Place:
 
     file: str | None
     line: int | None
-    via: str
+    via: Said | None = None
 
 
 def place(access: Access) -> Place:
     if access.file is None or access.line is None:
-        return Place(None, None, "")
+        return Place(None, None)
     source = SourceLine(access.file, access.line, inlined_at=access.inlined_at)
     shown, outermost = source.shown, source.outermost
     if shown.file != access.file:
-        return Place(shown.file, shown.line, f"in {basename(access.file)}:{access.line}")
+        here = f"{basename(access.file)}:{access.line}"
+        return Place(shown.file, shown.line, Said("via", "access.in_file", (("place", here),)))
     if shown is not outermost and outermost.line != shown.line:
-        return Place(shown.file, shown.line, f"via line {outermost.line}")
-    return Place(shown.file, shown.line, "")
+        return Place(shown.file, shown.line, Said("via", "access.via_line", (("line", str(outermost.line)),)))
+    return Place(shown.file, shown.line)
 
 
 def as_named(file: str, program: str) -> str:

@@ -32,7 +32,7 @@ def explain_lines(result: RunResult, named: str, words: Catalogue, width: int) -
     launch, finding = find(result, named)
     lines = [f"{named}  {finding.check}, {text.kernel_name(launch.kernel)}", ""]
     message, step = (advice.said(finding, part, words) for part in ("message", "next_step"))
-    for sentence in (f"{advice.place(finding)}{message}", *parts(finding, "evidence", words), step):
+    for sentence in (f"{advice.place(finding, words)}{message}", *parts(finding, "evidence", words), step):
         lines += text.wrap(sentence, width, first="  ")
     price = advice.said(finding, "price", words)
     if price:

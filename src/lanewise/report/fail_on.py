@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lanewise.catalogue import Catalogue
 from lanewise.errors import UsageError
 from lanewise.records import Finding, Severity
 from lanewise.report import text
-from lanewise.report.diff import UNITS, KernelDiff, RunDiff
+from lanewise.report.diff import VALUES, KernelDiff, RunDiff
+from lanewise.report.diff_lines import message
 
 FINDINGS, ANY = "findings", "any"
-CRITERIA = (*UNITS, FINDINGS, ANY)
+CRITERIA = (*VALUES, FINDINGS, ANY)
 _WORDS = re.compile(r"(?P<name>[\w-]+)(?::(?P<percent>\d+(?:\.\d+)?)%)?")
 _ROUNDING = 1e-9  # sums of modelled times
 
@@ -40,14 +42,14 @@ def parse(words: str) -> Criterion:
     return Criterion(name, float(found["percent"] or 0))
 
 
-def failures(difference: RunDiff, criteria: Sequence[Criterion]) -> list[str]:
+def failures(difference: RunDiff, criteria: Sequence[Criterion], words: Catalogue) -> list[str]:
     """A sentence for each thing that got worse. Raises UsageError where a value that a criterion names is not known:
     that is not the same as not worse."""
     if not criteria:
         return []
-    said = [sentence for kernel in difference.kernels for sentence in _of_kernel(kernel, criteria)]
+    said = [sentence for kernel in difference.kernels for sentence in _of_kernel(kernel, criteria, words)]
     if any(criterion.name in (FINDINGS, ANY) for criterion in criteria):
-        said += [f"{finding.check}: {finding.message}" for finding in difference.came if counts(finding)]
+        said += [f"{finding.check}: {message(finding, words)}" for finding in difference.came if counts(finding)]
     return list(dict.fromkeys(said))
 
 
@@ -56,10 +58,10 @@ def counts(finding: Finding) -> bool:
     return finding.severity is not Severity.NOTE or finding.gain is not None
 
 
-def _of_kernel(kernel: KernelDiff, criteria: Sequence[Criterion]) -> Iterator[str]:
+def _of_kernel(kernel: KernelDiff, criteria: Sequence[Criterion], words: Catalogue) -> Iterator[str]:
     name = text.kernel_name(kernel.after[0].kernel)
     if kernel.broke:
-        yield f"{name}: no longer runs to its end"
+        yield words.say("diff.broke", kernel=name)
         return
     for criterion in criteria:
         for change in kernel.changes:
@@ -67,13 +69,20 @@ def _of_kernel(kernel: KernelDiff, criteria: Sequence[Criterion]) -> Iterator[st
                 continue
             worse = change.worse_by
             if worse is not None and 100 * worse > criterion.percent + _ROUNDING:
-                by = f"{100 * worse:,.{1 if worse < 1 else 0}f} % worse" if worse != float("inf") else "from none"
-                limit = f", over {criterion.percent:g} %" if criterion.percent else ""
-                yield f"{name}: {change.name.replace('_', ' ')} {by}{limit}"
+                percent = f"{100 * worse:,.{1 if worse < 1 else 0}f}"
+                yield words.say(
+                    "diff.failed_over" if criterion.percent else "diff.failed",
+                    kernel=name,
+                    value=f"@differs.{change.name}",
+                    worse="@diff.from_none" if worse == float("inf") else words.say("diff.worse_by", percent=percent),
+                    limit=f"{criterion.percent:g}",
+                )
             elif worse is None and criterion.name == change.name and not kernel.cut_short_before:
                 raise UsageError(
                     f"--fail-on {criterion.name}: not known of {name} on one side or both",
                     next_step="`lanewise doctor` says what a run lacks to know it; or choose another criterion.",
                 )
         if criterion.name in (FINDINGS, ANY):
-            yield from (f"{name}: {finding.check}: {finding.message}" for finding in kernel.came if counts(finding))
+            yield from (
+                f"{name}: {finding.check}: {message(finding, words)}" for finding in kernel.came if counts(finding)
+            )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from rich.text import Text
 
+from lanewise.catalogue import Catalogue
 from lanewise.records import Finding, Severity, SourceLine, Unsupported
 from lanewise.report import text
 from lanewise.report.excerpt import as_named, basename
@@ -16,54 +17,57 @@ MOST_PLACES = 8
 
 
 def finding_lines(
-    finding: Finding, times: int, sources: Mapping[str, str], width: int, program: str = ""
+    finding: Finding, times: int, sources: Mapping[str, str], words: Catalogue, width: int, program: str = ""
 ) -> list[Text]:
     """`program`: what the user named; a file that is part of it is called as it was there."""
-    head = f"{finding.severity.value} [{text.clean(finding.check)}]: {finding.message}"
+    head = f"{words.say(f'finding.{finding.severity.value}')} [{text.clean(finding.check)}]: {finding.message}"
     if times > 1:
-        head += f" ({text.plural(times, 'launch')})"
+        head += words.say("finding.times", launches=words.count(times, "launch"))
     style = STYLES[finding.severity]
     lines = [Text(line, style=style) for line in text.wrap(head, width, first="  ", rest="    ")]
-    where = where_words(finding, program)
+    where = where_words(finding, words, program)
     if where:
-        lines += _labelled("where", where, width)
+        lines += _labelled(words.say("finding.where"), where, width)
     if finding.source:
         lines += source_line(finding.source.outermost, sources, width)
     for position, sentence in enumerate(finding.evidence):
-        lines += _labelled("" if position else "why", sentence, width)
+        lines += _labelled("" if position else words.say("finding.why"), sentence, width)
     if finding.next_step:
-        lines += _labelled("next", finding.next_step, width)
+        lines += _labelled(words.say("finding.next"), finding.next_step, width)
     return lines
 
 
-def where_words(finding: Finding, program: str) -> str:
+def where_words(finding: Finding, words: Catalogue, program: str) -> str:
     """Kernel, line, block and thread, as far as they are known."""
-    return ", ".join(
+    ptx_line = finding.ptx_line if finding.source is None else None
+    return words.listed(
         [
-            *([f"kernel {text.kernel_name(finding.kernel)}"] if finding.kernel else []),
-            *([_at(finding.source, program)] if finding.source else []),
-            *([f"PTX line {finding.ptx_line}"] if finding.ptx_line and not finding.source else []),
-            *([f"block {finding.block}"] if finding.block else []),
-            *([f"thread {finding.thread}"] if finding.thread else []),
+            *([words.say("finding.kernel", name=text.kernel_name(finding.kernel))] if finding.kernel else []),
+            *([_at(finding.source, words, program)] if finding.source else []),
+            *([words.say("access.ptx_line", line=str(ptx_line))] if ptx_line else []),
+            *([words.say("finding.block", at=str(finding.block))] if finding.block else []),
+            *([words.say("finding.thread", at=str(finding.thread))] if finding.thread else []),
         ]
     )
 
 
-def unsupported_lines(items: Iterable[Unsupported], width: int, program: str = "") -> list[Text]:
+def unsupported_lines(items: Iterable[Unsupported], words: Catalogue, width: int, program: str = "") -> list[Text]:
     """One entry for each thing that is not supported, with all places that use it."""
     groups: dict[tuple[str, str], list[Unsupported]] = {}
     for item in items:
         groups.setdefault((item.what, item.reason), []).append(item)
     lines: list[Text] = []
     for (what, reason), uses in groups.items():
-        lines += [Text(line, style="bold red") for line in text.wrap(f"unsupported: {what}", width, first="  ")]
+        head = words.say("finding.unsupported", what=what)
+        lines += [Text(line, style="bold red") for line in text.wrap(head, width, first="  ")]
         if reason:
-            lines += _labelled("why", reason, width)
-        places = list(dict.fromkeys(use_words(use, program) for use in uses))
+            lines += _labelled(words.say("finding.why"), reason, width)
+        places = list(dict.fromkeys(use_words(use, words, program) for use in uses))
         if len(places) > MOST_PLACES:
-            places[MOST_PLACES:] = [f"and {text.plural(len(places) - MOST_PLACES, 'place')} more"]
+            more = words.count(len(places) - MOST_PLACES, "place")
+            places[MOST_PLACES:] = [words.say("finding.more_places", places=more)]
         for position, place in enumerate(places):
-            lines += _labelled("" if position else "where", place, width)
+            lines += _labelled("" if position else words.say("finding.where"), place, width)
     return lines
 
 
@@ -77,21 +81,23 @@ def source_line(at: SourceLine, sources: Mapping[str, str], width: int) -> list[
     return [line]
 
 
-def _at(source: SourceLine, program: str) -> str:
+def _at(source: SourceLine, words: Catalogue, program: str) -> str:
     here = f"{as_named(source.outermost.file, program)}:{source.outermost.line}"
-    return here if source.inlined_at is None else f"{here} (in {basename(source.file)}:{source.line})"
+    if source.inlined_at is None:
+        return here
+    return words.say("finding.inlined", place=here, inner=f"{basename(source.file)}:{source.line}")
 
 
-def use_words(use: Unsupported, program: str) -> str:
+def use_words(use: Unsupported, words: Catalogue, program: str) -> str:
     """Where something unsupported is used."""
-    parts = [_at(use.source, program)] if use.source else []
+    parts = [_at(use.source, words, program)] if use.source else []
     if use.ptx_line is not None:
-        parts.append(f"PTX line {use.ptx_line}")
+        parts.append(words.say("access.ptx_line", line=str(use.ptx_line)))
     if use.kernel:
-        parts.append(f"kernel {text.kernel_name(use.kernel)}")
-    return ", ".join(parts) or "place unknown"
+        parts.append(words.say("finding.kernel", name=text.kernel_name(use.kernel)))
+    return words.listed(parts) or words.say("finding.nowhere")
 
 
 def _labelled(label: str, sentence: str, width: int) -> list[Text]:
-    first = f"    {label:<{LABEL - 2}}"
+    first = f"    {text.pad(label, LABEL - 2)}"
     return [Text(line) for line in text.wrap(sentence, width, first=first)]

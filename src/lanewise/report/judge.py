@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
+from lanewise.catalogue import Catalogue
 from lanewise.records import Access, AccessKind, Pattern, Space
 from lanewise.report import text
 
@@ -81,7 +82,7 @@ def access_weight(access: Access, line_excess: int, kernel_total: int) -> Weight
     return Weight.BAD if costly and measured.actual >= 2 * measured.ideal else Weight.POOR
 
 
-def pattern_words(access: Access) -> str:
+def pattern_words(access: Access, words: Catalogue, *, short: bool = False) -> str:
     """broadcast, contiguous, strided by 8,192 bytes, scattered; empty where it is not known.
 
     A contiguous access that takes more sectors than its ideal is one whose runs start or end inside a sector (or whose
@@ -91,24 +92,29 @@ def pattern_words(access: Access) -> str:
     if access.pattern is None:
         return ""
     costly = access.sectors is not None and access.sectors > (access.sectors_ideal or 0)
-    if access.pattern is Pattern.CONTIGUOUS and costly and not lane_words(access):
-        return "contiguous, off sector boundaries"
-    if access.pattern is Pattern.CONTIGUOUS and conflict_words(access):
-        return "contiguous runs"
+    if access.pattern is Pattern.CONTIGUOUS and costly and not _lanes_off(access):
+        return words.say("pattern.off_sectors")
+    if access.pattern is Pattern.CONTIGUOUS and _conflicts(access):
+        return words.say("pattern.runs")
     if access.pattern is Pattern.STRIDED and access.stride_bytes is not None:
-        return f"strided by {text.count(access.stride_bytes)} bytes"
-    return access.pattern.value
+        key = "pattern.strided_by_short" if short else "pattern.strided_by"
+        return words.say(key, stride=text.count(access.stride_bytes))
+    return words.say(f"pattern.{access.pattern.value}")
 
 
-def conflict_words(access: Access) -> str:
+def conflict_words(access: Access, words: Catalogue) -> str:
     """`32-way conflict` where a shared access takes more wavefronts than its ideal, else empty."""
-    actual, ideal = access.wavefronts, access.wavefronts_ideal
-    if actual is None or ideal is None or ideal == 0 or actual <= ideal:
+    if not _conflicts(access):
         return ""
-    return f"{text.per(actual, ideal)}-way conflict"
+    return words.say("pattern.conflict", ways=text.per(access.wavefronts or 0, access.wavefronts_ideal or 0))
 
 
-def bank_words(access: Access) -> str:
+def _conflicts(access: Access) -> bool:
+    actual, ideal = access.wavefronts, access.wavefronts_ideal
+    return actual is not None and ideal is not None and 0 < ideal < actual
+
+
+def bank_words(access: Access, words: Catalogue) -> str:
     """Which lanes meet in a bank, where the stride alone decides it (loads and stores up to 4 bytes a lane).
 
     Lanes `32 / gcd(stride in words, 32)` apart fall into one bank; said only where it explains the count.
@@ -121,15 +127,24 @@ def bank_words(access: Access) -> str:
     if ways == 1 or wavefronts != ways * access.requests:
         return ""
     if ways == BANKS:
-        return "all 32 lanes meet in one bank"
-    return f"lanes {BANKS // ways} apart meet in one bank"
+        return words.say("pattern.one_bank")
+    return words.say("pattern.banks", apart=str(BANKS // ways))
 
 
-def lane_words(access: Access) -> str:
+def lane_words(access: Access, words: Catalogue) -> str:
     """`1 of 32 lanes` where a quarter or more of the lanes take no part, else empty."""
-    if access.requests == 0 or 4 * access.threads_on > 3 * WARP_LANES * access.requests:
+    if not _lanes_off(access):
         return ""
-    return f"{text.per(access.threads_on, access.requests)} of {WARP_LANES} lanes"
+    return words.say("pattern.lanes", lanes=text.per(access.threads_on, access.requests))
+
+
+def _lanes_off(access: Access) -> bool:
+    return access.requests > 0 and 4 * access.threads_on <= 3 * WARP_LANES * access.requests
+
+
+def unit_words(measured: Cost, each: str, words: Catalogue) -> str:
+    """sectors, wavefronts; sector, wavefront where there is `each` "1" of it."""
+    return words.say(f"access.{measured.unit.removesuffix('s') if each == '1' else measured.unit}")
 
 
 def type_words(access: Access) -> str:

@@ -35,7 +35,7 @@ class KernelBlock:
         self._result = result
         self._alone = alone
         self._rows = excerpt(fold, result.sources)
-        self.problems = problems(fold, self._rows)
+        self.problems = problems(fold, self._rows, words)
 
     @property
     def weight(self) -> Weight:
@@ -44,21 +44,22 @@ class KernelBlock:
 
     def lines(self, width: int, show: Collection[str] = ()) -> list[Text]:
         """The block; `show` names what is added to it ("sass": the machine code)."""
-        fold, rows = self.fold, self._rows
-        lines = [_kernel_title(fold, self._alone, width), *_facts(fold, width), Text("")]
+        fold, rows, words = self.fold, self._rows, self._words
+        program, sources = self._result.program, self._result.sources
+        lines = [_kernel_title(fold, self._alone, words, width), *_facts(fold, words, width), Text("")]
         for finding, times in fold.findings:
-            lines += [*finding_lines(finding, times, self._result.sources, width, self._result.program), Text("")]
-        lines += _excerpt_lines(rows, fold, self._result.program, width)
+            lines += [*finding_lines(finding, times, sources, words, width, program), Text("")]
+        lines += _excerpt_lines(rows, fold, program, words, width)
         if rows:
             lines.append(Text(""))
         if "sass" in show:
-            lines += [*machine_lines(fold, self._result.sources, width), Text("")]
+            lines += [*machine_lines(fold, sources, words, width), Text("")]
         return [*lines, *self._verdict(width)]
 
     def _verdict(self, width: int) -> list[Text]:
         """What to change, where that was looked for; else which accesses are far from their ideal."""
         if self.fold.first.advised:
-            advised = {place(finding).removesuffix(": ") for finding in self.fold.first.advice}
+            advised = {place(finding, self._words).removesuffix(": ") for finding in self.fold.first.advice}
             others = [p.sentence for p in self.problems if not p.excess and p.where not in advised]
             lines = [Text(line) for sentence in others for line in text.wrap(sentence, width, first="  ")]
             return [*lines, *advice_lines(self.fold, self.number, self._words, width)]
@@ -66,44 +67,44 @@ class KernelBlock:
         for number, problem in enumerate(self.problems[:MOST_PROBLEMS], start=1):
             lines += [Text(line) for line in text.wrap(problem.sentence, width, first=f"  {number}  ")]
         if len(self.problems) > MOST_PROBLEMS:
-            lines.append(Text(f"     and {len(self.problems) - MOST_PROBLEMS} more, marked above"))
+            more = str(len(self.problems) - MOST_PROBLEMS)
+            lines.append(Text("     " + self._words.say("verdict.more", number=more)))
         if not self.problems and self.fold.first.completed:
-            lines += [Text(line) for line in text.wrap(praise(self.fold), width, first="  ")]
+            lines += [Text(line) for line in text.wrap(praise(self.fold, self._words), width, first="  ")]
         return lines
 
 
-def _kernel_title(fold: Fold, alone: bool, width: int) -> Text:
+def _kernel_title(fold: Fold, alone: bool, words: Catalogue, width: int) -> Text:
     launch = fold.first
-    shape = facts.shape(launch)
+    shape = facts.shape(launch, words)
     times = f"  x {text.count(fold.launches)}" if fold.launches > 1 else ""
     if not alone:
-        times += f"  launch {launch.id}" if fold.launches == 1 else f"  from launch {launch.id}"
-    name = text.shorten(text.kernel_name(launch.kernel), width - len(shape) - len(times) - 2)
+        times += "  " + words.say("facts.launch" if fold.launches == 1 else "facts.from_launch", number=str(launch.id))
+    name = text.shorten(text.kernel_name(launch.kernel), width - cell_len(shape) - cell_len(times) - 2)
     return Text.assemble((name, "bold"), f"  {shape}{times}")
 
 
-def _facts(fold: Fold, width: int) -> list[Text]:
+def _facts(fold: Fold, words: Catalogue, width: int) -> list[Text]:
     launch = fold.first
-    said = [f"  {fact}" for fact in (facts.resources(launch), facts.occupancy(launch), facts.executions(fold)) if fact]
-    said += [f"  {fact}" for fact in timing_facts(fold)]
+    given = (facts.resources(launch, words), facts.occupancy(launch, words), facts.executions(fold, words))
+    said = [f"  {fact}" for fact in (*given, *timing_facts(fold, words)) if fact]
     if launch.occupancy is not None and launch.occupancy.next_step and launch.occupancy.fraction < 1:
         said.insert(2, f"    {launch.occupancy.next_step}")
-    if fold.launches > 1 and fold.per_launch:
-        said.append(f"  {text.count(fold.launches)} launches, all alike: every count is of one launch")
-    elif fold.launches > 1:
-        said.append(f"  {text.count(fold.launches)} launches of one pattern and different amounts: counts are summed")
+    if fold.launches > 1:
+        key = "facts.alike" if fold.per_launch else "facts.summed"
+        said.append("  " + words.say(key, launches=words.count(fold.launches, "launch")))
     lines = [
         Text(line)
         for fact in said
         for line in text.wrap(fact.lstrip(), width, first=" " * (len(fact) - len(fact.lstrip())), rest="    ")
     ]
     if not launch.completed:
-        lines.append(Text("  did not run to its end: counts are of what ran", style="bold red"))
+        lines.append(Text("  " + words.say("facts.cut_short"), style="bold red"))
     return lines
 
 
-def _excerpt_lines(rows: Sequence[SourceRow], fold: Fold, program: str, width: int) -> list[Text]:
-    table = Table.fit([access for row in rows for access in row.accesses], width)
+def _excerpt_lines(rows: Sequence[SourceRow], fold: Fold, program: str, words: Catalogue, width: int) -> list[Text]:
+    table = Table.fit([access for row in rows for access in row.accesses], width, words)
     digits = max([4, *(len(str(row.line)) for row in rows if row.line is not None)])
     files = list(dict.fromkeys(row.file for row in rows))
     names = {file: as_named(file, program) for file in files if file is not None}
@@ -116,26 +117,25 @@ def _excerpt_lines(rows: Sequence[SourceRow], fold: Fold, program: str, width: i
         margin = min((_margin(row.text) for row in of_file if row.text and row.text.strip()), default=0)
         for row in of_file:
             if row.line is not None:
-                lines.append(_source_text(row, digits, margin, width))
-            lines += _branch_lines(row, fold, table.form.indent)
+                lines.append(_source_text(row, digits, margin, words, width))
+            lines += _branch_lines(row, fold, words, table.form.indent)
             shown = heaviest(row.accesses, MOST_ROWS)
             for access in shown:
                 if row.line is None:
-                    lines.append(_without_line(access, width))
+                    lines.append(_without_line(access, words, width))
                 lines += table.lines(access)
             if len(shown) < len(row.accesses):
-                left_out = (
-                    f"{text.plural(len(row.accesses) - len(shown), 'lighter access')} not shown; the JSON has all"
-                )
+                lighter = words.count(len(row.accesses) - len(shown), "access_lighter")
+                left_out = words.say("access.lighter", accesses=lighter)
                 lines.append(Text(" " * table.form.indent + left_out, style="dim"))
     return lines
 
 
-def _without_line(row: AccessRow, width: int) -> Text:
+def _without_line(row: AccessRow, words: Catalogue, width: int) -> Text:
     """PTX that carries no source line: written by hand, or moved by the compiler."""
     access = row.access
-    note = "" if access.file else "  (no source line)"
-    line = Text(f"  PTX line {access.ptx_line}: {text.clean(access.opcode)}{note}")
+    note = "" if access.file else "  " + words.say("access.no_line")
+    line = Text(f"  {words.say('access.ptx_line', line=str(access.ptx_line))}: {text.clean(access.opcode)}{note}")
     line.truncate(width)
     return line
 
@@ -158,24 +158,24 @@ def _margin(line: str) -> int:
     return len(expanded) - len(expanded.lstrip())
 
 
-def _source_text(row: SourceRow, digits: int, margin: int, width: int) -> Text:
-    shown = "(source not at hand)" if row.text is None else text.clean(row.text)[margin:]
+def _source_text(row: SourceRow, digits: int, margin: int, words: Catalogue, width: int) -> Text:
+    shown = words.say("access.source_missing") if row.text is None else text.clean(row.text)[margin:]
     line = Text(f"{MARKS[row.weight]:>3} {row.line:>{digits}} | ", style=STYLES[row.weight])
     line.append(shown, style="bold" if row.weight else "")
-    if cell_len(line.plain) > width:
+    if line.cell_len > width:
         line.truncate(width - 3)
         line.append("...")
     return line
 
 
-def _branch_lines(row: SourceRow, fold: Fold, indent: int) -> list[Text]:
+def _branch_lines(row: SourceRow, fold: Fold, words: Catalogue, indent: int) -> list[Text]:
     parts = []
     if row.instructions and 100 * row.instructions >= HOT_PERCENT * fold.ptx_instructions:
-        parts.append(f"{text.percent(row.instructions, fold.ptx_instructions)} of the kernel's PTX instructions")
+        parts.append(words.say("access.share", share=text.percent(row.instructions, fold.ptx_instructions)))
     if row.divergent_branches:
         divergent, branches = text.count(row.divergent_branches), text.count(row.branches)
-        parts.append(f"{divergent} of {branches} branches divergent")
+        parts.append(words.say("access.divergent", divergent=divergent, branches=branches))
     if not parts:
         return []
     front = f"{MARKS[row.branch_weight]:>3}".ljust(indent)
-    return [Text(front + ", ".join(parts), style=STYLES[row.branch_weight] or "dim")]
+    return [Text(front + words.listed(parts), style=STYLES[row.branch_weight] or "dim")]

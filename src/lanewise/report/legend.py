@@ -20,7 +20,7 @@ def legend_lines(folds: Iterable[Fold], worst: Weight, words: Catalogue, width: 
     accesses = [access for fold in folds for access in fold.accesses]
     lines: list[str] = []
     for label, meaning in legend(accesses, worst, words):
-        lines += text.wrap(meaning, width, first=f"  {label:<{LABEL}}")
+        lines += text.wrap(meaning, width, first="  " + text.pad(label, LABEL))
     return [Text(line, style="dim") for line in ["", *lines]] if lines else []
 
 
@@ -29,14 +29,14 @@ def legend(accesses: list[Access], worst: Weight, words: Catalogue) -> list[tupl
     if not accesses:
         return []
     machine = any(access.basis == "sass" for access in accesses)
-    entries = [("request", words.say("legend.request_sass" if machine else "legend.request"))]
+    entries = [(words.say("legend.request_name"), words.say("legend.request_sass" if machine else "legend.request"))]
     if any(access.sectors is not None for access in accesses):
-        entries.append(("sector", words.say("legend.sector")))
+        entries.append((words.say("legend.sector_name"), words.say("legend.sector")))
     if any(access.wavefronts is not None for access in accesses):
-        entries.append(("wavefront", words.say("legend.wavefront")))
+        entries.append((words.say("legend.wavefront_name"), words.say("legend.wavefront")))
     if any(access.space is Space.SHARED and access.kind is AccessKind.ATOMIC for access in accesses):
         entries.append(("", words.say("legend.shared_atomics")))
-    entries.append(("ideal", words.say("legend.ideal")))
+    entries.append((words.say("legend.ideal_name"), words.say("legend.ideal")))
     if worst > Weight.FINE:
         entries.append((MARKS[Weight.POOR], words.say("legend.poor")))
     if worst > Weight.POOR:

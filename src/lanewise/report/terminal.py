@@ -48,16 +48,21 @@ def print_report(
     `words`: the language of headings and advice, English by default.
     """
     console = _Console(file=file, highlight=False, markup=False, emoji=False)
-    columns = width or (console.width if console.is_terminal else PIPED)
-    for line in report_lines(result, columns, show, words):
+    for line in report_lines(result, width or report_width(console), show, words):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
 
 
-def print_check(result: RunResult, *, file: TextIO | None = None) -> None:
+def print_check(result: RunResult, *, file: TextIO | None = None, words: Catalogue | None = None) -> None:
     """The report of `lanewise check`, as `print_report` prints."""
     console = _Console(file=file, highlight=False, markup=False, emoji=False)
-    for line in check_lines(result, min(max(console.width if console.is_terminal else PIPED, NARROWEST), WIDEST)):
+    for line in check_lines(result, words or catalogue(), report_width(console)):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+
+def report_width(console: Console | None = None) -> int:
+    """Columns of a report: the terminal's within bounds, PIPED where standard output is none."""
+    console = console or Console()
+    return min(max(console.width if console.is_terminal else PIPED, NARROWEST), WIDEST)
 
 
 def terminal_width() -> int:
@@ -88,13 +93,13 @@ def report_lines(
     ]
     for block in blocks:
         lines += [Text(""), *block.lines(width, show)]
-    lines += _left_out(folds, shown, width)
-    lines += _findings(result, width)
+    lines += _left_out(folds, shown, words, width)
+    lines += _findings(result, words, width)
     advised = [(block.number, block.fold) for block in blocks if block.fold.first.advised]
     lines += look_first(advised, words, width, MOST_WORST) if advised else _worst(blocks, words, width)
     plot = roofline_lines(folds, words, width)
     lines += [Text(""), *plot] if plot else []
-    lines += [Text(""), *_ending(result, folds, width)]
+    lines += [Text(""), *_ending(result, folds, words, width)]
     lines += legend_lines(folds, max((block.weight for block in blocks), default=Weight.FINE), words, width)
     return lines
 
@@ -109,14 +114,11 @@ def _title(result: RunResult, words: Catalogue, width: int) -> Text:
     return line
 
 
-def _left_out(folds: Sequence[Fold], shown: Sequence[bool], width: int) -> list[Text]:
+def _left_out(folds: Sequence[Fold], shown: Sequence[bool], words: Catalogue, width: int) -> list[Text]:
     counted = Counter(text.kernel_name(fold.first.kernel) for fold, show in zip(folds, shown, strict=True) if not show)
     lines: list[Text] = []
     for name, shapes in counted.items():
-        sentence = (
-            f"{name}: {text.plural(shapes, 'lighter block')} not shown (launches of other shapes or other patterns); "
-            "all of them are in the JSON (--json FILE)."
-        )
+        sentence = words.say("ended.left_out", name=name, blocks=words.count(shapes, "block_lighter"))
         lines += [Text(""), *(Text(line) for line in text.wrap(sentence, width))]
     return lines
 
@@ -135,45 +137,54 @@ def _worst(blocks: Sequence[KernelBlock], words: Catalogue, width: int) -> list[
     lines = [Text(""), Text(words.say("report.look_first"), style="bold")]
     for launches, problem, fold in found[:MOST_WORST]:
         name = text.shorten(text.kernel_name(fold.first.kernel), width // 3)
-        excess = f"{text.count(launches * problem.excess)} {problem.unit} too many"
-        line = f"{problem.where}, {problem.what}, in {name}: {excess}"
+        line = words.say(
+            "verdict.excess",
+            where=problem.where,
+            what=problem.what,
+            kernel=name,
+            excess=text.count(launches * problem.excess),
+            unit=f"@access.{problem.unit}",
+        )
         lines += [Text(part) for part in text.wrap(line, width, first="  ", rest="    ")]
     return lines
 
 
-def _findings(result: RunResult, width: int) -> list[Text]:
+def _findings(result: RunResult, words: Catalogue, width: int) -> list[Text]:
     in_launches = {finding for launch in result.launches for finding in launch.findings}
     lines: list[Text] = []
     for finding, times in Counter(f for f in result.findings if f not in in_launches).items():
-        lines += [Text(""), *finding_lines(finding, times, result.sources, width, result.program)]
+        lines += [Text(""), *finding_lines(finding, times, result.sources, words, width, result.program)]
     if result.unsupported:
-        lines += [Text(""), *unsupported_lines(result.unsupported, width, result.program)]
+        lines += [Text(""), *unsupported_lines(result.unsupported, words, width, result.program)]
     return lines
 
 
-def summary(result: RunResult, folds: Sequence[Fold]) -> str:
+def summary(result: RunResult, folds: Sequence[Fold], words: Catalogue) -> str:
     """How much ran, and how the program ended."""
-    kernels = len({fold.first.symbol for fold in folds})
-    launches = text.plural(len(result.launches), "launch")
-    done = f"{text.plural(kernels, 'kernel')}, {launches}" if folds else "No launch to report"
-    return f"{done}; {_exit(result.exit_code)}." if result.has_host else f"{done}."
+    return words.say(
+        f"ended.{'done' if folds else 'nothing'}{'_host' if result.has_host else ''}",
+        kernels=words.count(len({fold.first.symbol for fold in folds}), "kernel"),
+        launches=words.count(len(result.launches), "launch"),
+        end=_exit(result.exit_code, words),
+    )
 
 
-def _ending(result: RunResult, folds: Sequence[Fold], width: int) -> list[Text]:
-    sentences = [summary(result, folds)]
+def _ending(result: RunResult, folds: Sequence[Fold], words: Catalogue, width: int) -> list[Text]:
+    sentences = [summary(result, folds, words)]
     if result.check is not None:
-        sentences += summary_sentences(result.check, all_findings(result))
+        sentences += summary_sentences(result.check, all_findings(result), words)
     lines = [line for sentence in sentences for line in text.wrap(sentence, width, rest="  ")]
-    return [Text(line) for line in (*lines, *(line for note in result.notes for line in text.note_lines(note, width)))]
+    notes = [line for note in result.notes for line in text.note_lines(note, width, words.say("finding.note"))]
+    return [Text(line) for line in (*lines, *notes)]
 
 
-def _exit(code: int | None) -> str:
+def _exit(code: int | None, words: Catalogue) -> str:
     if code is None:
-        return "the program did not start"
-    if code < 0:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = "unknown"
-        return f"the program was ended by signal {-code} ({name})"
-    return f"the program exited with {code}"
+        return words.say("ended.not_started")
+    if code >= 0:
+        return words.say("ended.code", code=str(code))
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = words.say("ended.signal_unknown")
+    return words.say("ended.signal", number=str(-code), name=name)

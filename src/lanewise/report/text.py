@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 _TEMPLATE = re.compile(r"<[^<>]*>")
 # A line may be broken at blanks, and before and after a Chinese character; not before punctuation that ends something,
@@ -66,12 +66,6 @@ def dims(shape: tuple[int, int, int]) -> str:
     return f"({x},{y})" if y != 1 else f"{x}"
 
 
-def plural(number: int, noun: str) -> str:
-    """1 launch, 12 launches."""
-    ending = "es" if noun.endswith(("ch", "s")) else "s"
-    return f"{count(number)} {noun if number == 1 else noun + ending}"
-
-
 def kernel_name(demangled: str) -> str:
     """A demangled name without return type and parameter list: `void f<32>(float*, int)` is `f<32>`."""
     name = clean(demangled)
@@ -89,22 +83,33 @@ def kernel_name(demangled: str) -> str:
 def shorten(name: str, width: int) -> str:
     """The name with its innermost template arguments replaced by dots until it fits, then cut."""
     marker = "\0"
-    while len(name) > width:
+    while cell_len(name) > width:
         shorter, changes = _TEMPLATE.subn(marker, name, count=1)
         if not changes:
             break
         name = shorter
     name = name.replace(marker, "<..>")
-    return name if len(name) <= width else name[: max(width - 3, 1)] + "..."
+    return cut(name, width)
 
 
-def note_lines(note: str, width: int) -> list[str]:
+def cut(line: str, width: int) -> str:
+    """The line, its end replaced by dots where it takes more than `width` columns."""
+    return line if cell_len(line) <= width else set_cell_size(line, max(width - 3, 1)).rstrip() + "..."
+
+
+def pad(cell: str, width: int, *, right: bool = False) -> str:
+    """The cell filled up with blanks to `width` columns of a terminal; `right`: the blanks stand in front."""
+    blanks = " " * (width - cell_len(cell))
+    return blanks + cell if right else cell + blanks
+
+
+def note_lines(note: str, width: int, label: str) -> list[str]:
     """A note below a report. One of several lines, as compilers write them, keeps its lines."""
     return [
         line
         for index, part in enumerate(note.splitlines())
         if part.strip()
-        for line in wrap(part, width, first="  " if index else "note: ", rest="  ")
+        for line in wrap(part, width, first="  " if index else f"{label}: ", rest="  ")
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lanewise.catalogue import Catalogue
 from lanewise.records import LaunchRecord, MemoryTraffic, Roof
 from lanewise.report import text
 from lanewise.report.fold import Fold
@@ -10,14 +11,14 @@ MOST_UNITS = 4
 _SHOWN = 0.01  # share of the time below which a unit is left out
 
 
-def timing_facts(fold: Fold) -> list[str]:
+def timing_facts(fold: Fold, words: Catalogue) -> list[str]:
     """Sentences for the head of a block; nothing where no time is modelled."""
     launch = fold.first
     if launch.time_us is None:
         return []
-    facts = [_time(fold), _bound(launch)]
+    facts = [_time(fold, words), _bound(launch, words)]
     if launch.memory is not None:
-        facts.append(_memory(launch.memory, launch.caches))
+        facts.append(_memory(launch.memory, launch.caches, words))
     return facts
 
 
@@ -26,58 +27,74 @@ def microseconds(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _time(fold: Fold) -> str:
+def bound_words(bound: str | None, words: Catalogue) -> str:
+    """The unit that decides, by its name; or latency."""
+    return words.name("bound", bound or "")
+
+
+def _time(fold: Fold, words: Catalogue) -> str:
     times = [time for time in fold.times if time is not None]
-    first = fold.first
-    shown = microseconds(times[-1])
-    parts = [f"{shown} us modelled"]
-    if len(times) > 1 and microseconds(times[0]) != shown:
-        parts[0] += f" (last of {text.count(len(times))} launches, first {microseconds(times[0])})"
-    if first.roof is not None:
-        parts += _speed(first, first.roof)
-    return "; ".join(parts)
+    launch = fold.first
+    first, last = microseconds(times[0]), microseconds(times[-1])
+    if len(times) > 1 and first != last:
+        said = words.say("timing.modelled_last", time=last, launches=words.count(len(times), "launch"), first=first)
+    else:
+        said = words.say("timing.modelled", time=last)
+    speed = _speed(launch, launch.roof, words) if launch.roof is not None else ""
+    return words.say("report.semicolon").join(part for part in (said, speed) if part)
 
 
-def _speed(launch: LaunchRecord, roof: Roof) -> list[str]:
+def _speed(launch: LaunchRecord, roof: Roof, words: Catalogue) -> str:
     """The nearer roof of DRAM and arithmetic, else that of the L2, with the division."""
     assert launch.time_us is not None
-    shares = (roof.dram_gb_s / roof.dram_roof_gb_s, roof.gflops / roof.gflops_roof)
-    time = f"{microseconds(launch.time_us)} us"
-    parts = []
+    time = launch.time_us
+
+    def moved(key: str, speed: float, most: float) -> str:
+        size = text.size(round(speed * time * 1e3))
+        return words.say(key, moved=size, time=microseconds(time), reached=_of(speed, most, "GB/s", words))
+
     if not roof.dram_gb_s and not roof.flops and roof.l2_gb_s:
-        moved = text.size(round(roof.l2_gb_s * launch.time_us * 1e3))
-        parts.append(f"{moved} of L2 / {time} = {_of(roof.l2_gb_s, roof.l2_roof_gb_s, 'GB/s')}")
-    elif roof.dram_gb_s > 0 and shares[0] >= shares[1]:
-        moved = text.size(round(roof.dram_gb_s * launch.time_us * 1e3))
-        parts.append(f"{moved} of DRAM / {time} = {_of(roof.dram_gb_s, roof.dram_roof_gb_s, 'GB/s')}")
-    elif roof.flops:
-        parts.append(f"{roof.flops:,} FLOP / {time} = {_of(roof.gflops, roof.gflops_roof, 'GFLOP/s')}")
-    return parts
+        return moved("timing.l2", roof.l2_gb_s, roof.l2_roof_gb_s)
+    if roof.dram_gb_s > 0 and roof.dram_gb_s / roof.dram_roof_gb_s >= roof.gflops / roof.gflops_roof:
+        return moved("timing.dram", roof.dram_gb_s, roof.dram_roof_gb_s)
+    if not roof.flops:
+        return ""
+    reached = _of(roof.gflops, roof.gflops_roof, "GFLOP/s", words)
+    return words.say("timing.flops", flops=text.count(roof.flops), time=microseconds(time), reached=reached)
 
 
-def _of(reached: float, most: float, unit: str) -> str:
-    scale, prefix = (1000, {"GB/s": "TB/s", "GFLOP/s": "TFLOP/s"}[unit]) if most >= 1000 else (1, unit)
-    return f"{reached / scale:.3g} of {most / scale:.3g} {prefix} ({text.percent(round(reached), round(most))})"
+def _of(reached: float, most: float, unit: str, words: Catalogue) -> str:
+    scale, unit = (1000, {"GB/s": "TB/s", "GFLOP/s": "TFLOP/s"}[unit]) if most >= 1000 else (1, unit)
+    return words.say(
+        "timing.reached",
+        reached=f"{reached / scale:.3g}",
+        most=f"{most / scale:.3g}",
+        unit=unit,
+        share=text.percent(round(reached), round(most)),
+    )
 
 
-def _bound(launch: LaunchRecord) -> str:
+def _bound(launch: LaunchRecord, words: Catalogue) -> str:
     busy = [
         f"{unit.name} {text.percent(round(1000 * unit.share), 1000)}"
         for unit in launch.units[:MOST_UNITS]
         if unit.share >= _SHOWN
     ]
-    what = f"bound by {launch.bound}, warps wait for {launch.stall}"
-    return f"{what}; busy: {', '.join(busy)}" if busy else what
+    parts = [words.say("timing.bound", unit=bound_words(launch.bound, words), stall=launch.stall or "")]
+    if busy:
+        parts.append(words.say("timing.busy", units=words.listed(busy)))
+    return words.say("report.semicolon").join(parts)
 
 
-def _memory(memory: MemoryTraffic, caches: str | None) -> str:
+def _memory(memory: MemoryTraffic, caches: str | None, words: Catalogue) -> str:
     parts = []
     if memory.l1_hit_rate is not None:
-        parts.append(f"L1 hits {memory.l1_hit_rate:.0%}")
+        parts.append(words.say("timing.l1_hits", share=f"{memory.l1_hit_rate:.0%}"))
     if memory.l2_hit_rate is not None:
-        parts.append(f"L2 hits {memory.l2_hit_rate:.0%}")
+        parts.append(words.say("timing.l2_hits", share=f"{memory.l2_hit_rate:.0%}"))
     read, written = (text.size(n) for n in (memory.dram_read_bytes, memory.dram_write_bytes))
-    parts.append(f"DRAM {read} read, {written} written")
+    parts.append(words.say("timing.dram_bytes", read=read, written=written))
     if memory.share < 1:
-        parts.append(f"1 of {round(1 / memory.share):,} cache lines followed")
-    return f"{', '.join(parts)}; caches {caches}"
+        parts.append(words.say("timing.followed", lines=f"{round(1 / memory.share):,}"))
+    known = [words.say("timing.caches", state=words.name("caches", caches))] if caches is not None else []
+    return words.say("report.semicolon").join([words.listed(parts), *known])

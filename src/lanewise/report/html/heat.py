@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from lanewise.catalogue import Catalogue
 from lanewise.records import KernelCode, LineCode
 from lanewise.report import text
 from lanewise.report.access_table import SPELLED, row_words
 from lanewise.report.excerpt import AccessRow, SourceRow, as_named
 from lanewise.report.fold import Fold
 from lanewise.report.html.highlight import highlighted
-from lanewise.report.judge import Weight, cost, type_words
+from lanewise.report.judge import Weight, cost, type_words, unit_words
 from lanewise.report.kernel_block import heaviest
 
 MOST_ROWS = 24  # accesses of one line
@@ -72,7 +73,12 @@ class Sources:
 
 
 def heat_files(
-    fold: Fold, rows: Sequence[SourceRow], code: KernelCode | None, sources: Sources, program: str
+    fold: Fold,
+    rows: Sequence[SourceRow],
+    code: KernelCode | None,
+    sources: Sources,
+    words: Catalogue,
+    program: str,
 ) -> tuple[HeatFile, ...]:
     """The files in which the kernel touches memory; where it touches none, the one in which it runs most."""
     by_place: dict[_Place, SourceRow] = {(row.file, row.line): row for row in rows}
@@ -87,11 +93,12 @@ def heat_files(
         texts = sources.lines(file) if file is not None else []
         shown = _with_context(sorted(ran), len(texts))
         lines = [
-            _line(file, line, gap, texts, by_place, counted.get((file, line)), code_of, fold) for line, gap in shown
+            _line(file, line, gap, texts, by_place, counted.get((file, line)), code_of, fold, words)
+            for line, gap in shown
         ]
         rest = file is None or (None not in files and file == files[-1] and (None, None) in code_of)
         if rest or (file, None) in by_place:
-            lines.append(_line(file, None, 0, texts, by_place, None, code_of, fold))
+            lines.append(_line(file, None, 0, texts, by_place, None, code_of, fold, words))
         name = "" if file is None else as_named(file, program)
         made.append(HeatFile(name, tuple(lines)))
     return tuple(made)
@@ -122,6 +129,7 @@ def _line(
     instructions: int | None,
     code: Mapping[_Place, LineCode],
     fold: Fold,
+    words: Catalogue,
 ) -> HeatLine:
     row = rows.get((file, line))
     accesses = row.accesses if row is not None else ()
@@ -138,22 +146,23 @@ def _line(
         percent=round(100 * instructions / fold.ptx_instructions) if instructions and fold.ptx_instructions else None,
         share=text.percent(instructions, fold.ptx_instructions) if instructions else "",
         divergent=divergent,
-        accesses=tuple(_cells(access, with_ptx=line is None) for access in shown),
+        accesses=tuple(_cells(access, words, with_ptx=line is None) for access in shown),
         lighter=len(accesses) - len(shown),
         code=code.get((file, line)) or (code.get((None, None)) if line is None else None),
         left_out=left_out,
     )
 
 
-def _cells(row: AccessRow, *, with_ptx: bool) -> AccessCells:
+def _cells(row: AccessRow, words: Catalogue, *, with_ptx: bool) -> AccessCells:
     access, measured = row.access, cost(row.access)
-    parts = [access.kind.value, access.space.value, access.array or "", type_words(access)]
+    kind, space = words.say(f"kind.{access.kind.value}"), words.say(f"space.{access.space.value}")
+    parts = [kind, space, access.array or "", type_words(access)]
     if with_ptx:
-        parts.insert(0, f"PTX {access.ptx_line}: {access.opcode},")
+        parts.insert(0, f"{words.say('access.ptx_line', line=str(access.ptx_line))}: {access.opcode},")
     each = ideal = ""
     if measured is not None and access.requests:
         count = text.per(measured.actual, access.requests)
-        each = f"{count} {measured.unit.removesuffix('s') if count == '1' else measured.unit}"
+        each = f"{count} {unit_words(measured, count, words)}"
         ideal = text.per(measured.ideal, access.requests)
     return AccessCells(
         row.weight,
@@ -161,5 +170,5 @@ def _cells(row: AccessRow, *, with_ptx: bool) -> AccessCells:
         text.count(access.requests),
         each,
         ideal,
-        row_words(row, SPELLED),
+        row_words(row, SPELLED, words),
     )

@@ -21,7 +21,7 @@ from lanewise.report.html.lane_map import LaneMap, lane_map
 from lanewise.report.judge import Weight
 from lanewise.report.legend import legend
 from lanewise.report.terminal import summary
-from lanewise.report.timing import microseconds, timing_facts
+from lanewise.report.timing import bound_words, microseconds, timing_facts
 from lanewise.report.verdict import praise, problems
 
 MOST_UNITS = 8
@@ -57,7 +57,8 @@ class MapView:
 class FindingView:
     """A fault or the result of a check."""
 
-    severity: str
+    severity: str  # as the style sheet knows it
+    heading: str
     check: str
     message: str
     where: str
@@ -139,17 +140,17 @@ def page_view(result: RunResult, words: Catalogue) -> PageView:
     of_run = Counter(finding for finding in result.findings if finding not in in_launches)
     uses: dict[tuple[str, str], list[str]] = {}
     for item in result.unsupported:
-        uses.setdefault((item.what, item.reason), []).append(use_words(item, result.program))
+        uses.setdefault((item.what, item.reason), []).append(use_words(item, words, result.program))
     return PageView(
-        summary=summary(result, folds),
-        checked=tuple(summary_sentences(result.check, all_findings(result))) if result.check is not None else (),
+        summary=summary(result, folds, words),
+        checked=tuple(summary_sentences(result.check, all_findings(result), words)) if result.check is not None else (),
         kernels=kernels,
         left_out=tuple(left.items()),
         worth=tuple(_worth(found, words) for found in advice.most_worth(numbered)[:MOST_WORTH]),
         roofline=roofline_points(
             [(number, text.kernel_name(fold.first.kernel), fold.first.roof) for number, fold in numbered]
         ),
-        findings=tuple(_finding(finding, times, result.program) for finding, times in of_run.items()),
+        findings=tuple(_finding(finding, times, words, result.program) for finding, times in of_run.items()),
         unsupported=tuple((what, why, tuple(dict.fromkeys(where))) for (what, why), where in uses.items()),
         legend=tuple(
             legend(
@@ -167,7 +168,7 @@ def _kernel(
     first = fold.first
     rows = excerpt(fold, result.sources)
     code = next((code for code in result.code if code.symbol == first.symbol), None)
-    found = problems(fold, rows)
+    found = problems(fold, rows, words)
     times = [time for time in fold.times if time is not None]
     before, after = _best(first)
     with_advice = {_sameness(sample) for finding in first.advice for sample in finding.samples}
@@ -176,7 +177,7 @@ def _kernel(
         number=number,
         name=text.kernel_name(first.kernel),
         full_name=first.kernel,
-        shape=facts.shape(first),
+        shape=facts.shape(first, words),
         launches=fold.launches,
         per_launch=fold.per_launch,
         completed=first.completed,
@@ -184,16 +185,21 @@ def _kernel(
         first_launch=first.id,
         facts=tuple(
             fact
-            for fact in (*timing_facts(fold), facts.resources(first), facts.occupancy(first), facts.executions(fold))
+            for fact in (
+                *timing_facts(fold, words),
+                facts.resources(first, words),
+                facts.occupancy(first, words),
+                facts.executions(fold, words),
+            )
             if fact
         ),
         next_step=(first.occupancy.next_step or "") if first.occupancy is not None else "",
-        findings=tuple(_finding(finding, count, result.program) for finding, count in fold.findings),
+        findings=tuple(_finding(finding, count, words, result.program) for finding, count in fold.findings),
         advice=tuple(
             _advice(finding, advice.number(number, place), words) for place, finding in enumerate(first.advice, 1)
         ),
         verdict=_verdict(fold, [problem.sentence for problem in found], words),
-        files=heat_files(fold, rows, code, sources, result.program),
+        files=heat_files(fold, rows, code, sources, words, result.program),
         maps=_maps([s for s in first.samples if _sameness(s) not in with_advice], words)[:MOST_MAPS],
         flows=flows(first),
         units=tuple(unit for unit in first.units[:MOST_UNITS] if unit.share >= 0.005),
@@ -204,7 +210,7 @@ def _kernel(
         total_us=sum(times) if times else None,
         saved_us=before - after,
         saved_percent=round(100 * (before - after) / before) if before else 0,
-        bound=first.bound or "",
+        bound=bound_words(first.bound, words),
         occupancy=round(100 * first.occupancy.fraction) if first.occupancy is not None else None,
         roof=f"{roof} {text.percent(round(1000 * share), 1000)}" if roof else "",
         roof_share=share,
@@ -237,7 +243,7 @@ def _verdict(fold: Fold, sentences: Sequence[str], words: Catalogue) -> tuple[st
         return () if worth else (advice.nothing_left(fold.first, words),)
     if fold.first.advised and not sentences:
         return (advice.nothing_left(fold.first, words),)
-    return tuple(sentences) or ((praise(fold),) if fold.first.completed else ())
+    return tuple(sentences) or ((praise(fold, words),) if fold.first.completed else ())
 
 
 def _advice(finding: Finding, number: str, words: Catalogue) -> AdviceView:
@@ -245,7 +251,7 @@ def _advice(finding: Finding, number: str, words: Catalogue) -> AdviceView:
     return AdviceView(
         number=number,
         message=advice.said(finding, "message", words) or finding.message,
-        place=advice.place(finding).removesuffix(": "),
+        place=advice.place(finding, words).removesuffix(": "),
         body=tuple(
             part for part in (*parts(finding, "evidence", words), advice.said(finding, "next_step", words)) if part
         ),
@@ -279,20 +285,27 @@ def _title(sample: LaneSample, words: Catalogue) -> str:
     if sample.file is not None and sample.line is not None:
         where = f"{basename(sample.file)}:{sample.line}"
     else:
-        where = f"PTX {sample.ptx_line}"
+        where = words.say("access.ptx_line", line=str(sample.ptx_line))
     what = " ".join(
-        part for part in (words.say(f"kind.{sample.kind.value}"), sample.space.value, sample.array or "") if part
+        part
+        for part in (
+            words.say(f"kind.{sample.kind.value}"),
+            words.say(f"space.{sample.space.value}"),
+            sample.array or "",
+        )
+        if part
     )
     bits = words.say("html.bits")
     return f"{where}, {what}, {sample.width_bits} {bits}"
 
 
-def _finding(finding: Finding, times: int, program: str) -> FindingView:
+def _finding(finding: Finding, times: int, words: Catalogue, program: str) -> FindingView:
     return FindingView(
         finding.severity.value,
+        words.say(f"finding.{finding.severity.value}"),
         finding.check,
         finding.message,
-        where_words(finding, program),
+        where_words(finding, words, program),
         finding.evidence,
         finding.next_step or "",
         times,
@@ -302,7 +315,7 @@ def _finding(finding: Finding, times: int, program: str) -> FindingView:
 def _worth(found: advice.Worth, words: Catalogue) -> WorthView:
     return WorthView(
         found.number,
-        advice.place(found.finding),
+        advice.place(found.finding, words),
         advice.said(found.finding, "change", words),
         text.kernel_name(found.fold.first.kernel),
         microseconds(found.saved_us),
