@@ -23,8 +23,12 @@ def test_a_subject_is_a_table_with_claims_on_each_device(capsys: pytest.CaptureF
     assert "counted for NVIDIA H200; n 4,096" in out
     assert "counted for Tesla T4; n 4,096" in out
     rows = [line.split() for line in out.splitlines() if line.startswith("stride_2 ") and " against " not in line]
-    assert [row[3:6] for row in rows] == [["256", "2,048", "8"]] * 2  # requests, sectors, sectors a request
-    assert all(row[-1] == "holds" for row in rows)
+    h200, t4, times = rows
+    assert h200[2:5] == t4[2:5] == ["256", "2,048", "8"]  # requests, sectors, sectors a request
+    assert h200[-2] == t4[-2] == "holds"
+    assert times == ["stride_2", h200[-1], t4[-1]]  # side by side
+    assert out.count("stride_2 against contiguous") == 1  # what holds on both is said once
+    assert max(map(len, out.splitlines())) <= 100
 
 
 def test_the_json_has_what_the_table_shows(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +86,7 @@ def test_what_is_wrong_is_one_message(arguments: list[str], message: str, capsys
 def test_empty_problems_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ladder", "divergence", "--size", "0"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("by_lane ")]
-    assert rows[0][1:4] == ["0", "0", "0"]
+    assert rows[0][1:4] == ["0", "0", "0"]  # instructions, requests, sectors
 
 
 def test_more_than_the_device_holds_is_said_before_anything_is_made(capsys: pytest.CaptureFixture[str]) -> None:

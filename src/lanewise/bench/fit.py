@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lanewise.errors import UsageError
 from lanewise.gpu.card import Card
+from lanewise.hardware.capability import limits
 from lanewise.ladder import Plan, Subject, resolve
 
 
@@ -13,12 +14,12 @@ def fitting(
     subject: Subject, element: str, problem: Mapping[str, int], card: Card, names: Sequence[str] = ()
 ) -> dict[str, Plan]:
     """The plans of all rungs (of the named ones) that take this problem on this card."""
-    plans = {}
+    plans, sm_threads = {}, limits(*divmod(card.arch, 10)).max_threads_per_sm
     for rung in subject.rungs:
         if (names and rung.name not in names) or rung.barred(card.arch):
             continue
         try:
-            plan = resolve(subject, rung, element, problem, sms=card.sms)
+            plan = resolve(subject, rung, element, problem, sms=card.sms, sm_threads=sm_threads)
         except UsageError:
             continue
         if plan.shared_bytes <= card.shared_bytes:

@@ -13,6 +13,7 @@ import typer
 
 from lanewise.bench import why_not
 from lanewise.cli import files
+from lanewise.cli.ladder_table import WIDTH, claim_lines, table_lines
 from lanewise.cli.progress import status_line
 from lanewise.errors import LanewiseError, UnsupportedCode, UsageError
 from lanewise.gpu.card import present
@@ -20,7 +21,7 @@ from lanewise.gpu.launcher import Launcher
 from lanewise.hardware import device
 from lanewise.hardware.device import DeviceSpec
 from lanewise.ladder import Rung, Subject, load, subjects
-from lanewise.ladder.plot import amount, svg
+from lanewise.ladder.plot import svg
 from lanewise.ladder.rows import Ask, Emulated, Row
 from lanewise.report import text
 from lanewise.report.table import table
@@ -29,7 +30,6 @@ from lanewise.request import DEFAULT_DEVICE
 from lanewise.version import __version__
 
 SCHEMA = 1
-WIDTH = 100
 
 
 def ladder(
@@ -80,8 +80,10 @@ def ladder(
         here = {"measured_on": measured.card, "not_measured": measured.why_not}
         typer.echo(_json({**_overview(chosen_one), **here, "rows": [_plain(row) for row in rows]}))
     else:
-        for line in _table_lines(chosen_one, rows, measured):
+        for line in table_lines(chosen_one, rows, measured.card):
             typer.echo(line)
+        if measured.why_not is not None:
+            typer.echo("\n" + "\n".join(text.wrap(measured.why_not, WIDTH)))
 
 
 def problem_of(subject: Subject, size: str | None) -> Mapping[str, int]:
@@ -155,90 +157,13 @@ def _subject_lines(chosen: Sequence[Subject]) -> list[str]:
     return [*table(rows, "lrll"), "", "next: lanewise ladder SUBJECT, then --show RUNG"]
 
 
-def _table_lines(subject: Subject, rows: Sequence[Row], here: _Measured) -> list[str]:
-    lines = [f"{subject.name}: {subject.title}", *text.wrap(subject.about, WIDTH)]
-    for name in dict.fromkeys(row.device for row in rows):
-        mine = [row for row in rows if row.device == name]
-        sizes = ", ".join(f"{size} {text.count(value)}" for size, value in mine[0].problem.items())
-        lines += ["", f"counted for {device.load(name).name}; {sizes}", ""]
-        ran = [row for row in mine if row.refused is None]
-        cells = [_HEAD, *(_cells(row) for row in ran)]
-        sides = "lrrrrrrrrrrl"
-        if any(row.measured_us is not None for row in ran):
-            measured = ["us here", *("-" if row.measured_us is None else f"{row.measured_us:.1f}" for row in ran)]
-            cells = [(*cell, time) for cell, time in zip(cells, measured, strict=True)]
-            sides += "r"
-        lines += table(cells, sides)
-        legend = f"{_LEGEND} us here: measured on this machine's {here.card}, warm." if here.card else _LEGEND
-        lines += ["", *text.wrap(legend, WIDTH)]
-        lines += [f"{row.rung}: not here: {row.refused}" for row in mine if row.refused is not None]
-        for row in mine:
-            lines += _claim_lines(row)
-    if here.why_not is not None:
-        lines += ["", *text.wrap(here.why_not, WIDTH)]
-    return lines
-
-
-_HEAD = (
-    "rung",
-    "launches",
-    "instr.",
-    "global req.",
-    "sectors",
-    "a req.",
-    "shared wavefr.",
-    "div.",
-    "regs",
-    "occ.",
-    "model us",
-    "claim",
-)
-
-
-_LEGEND = (
-    "instr.: machine instructions by warps. Requests, sectors, wavefronts and divergent branches (div.) as the PTX "
-    "asks for them, loads, stores, atomics and textures together. regs, occ.: of the launch that does most. model us: "
-    "modelled time of all launches, caches cold before the first."
-)
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    requests, sectors = amount(row, "global", "requests"), amount(row, "global", "sectors")
-    holds = {None: "-", True: "holds", False: "FAILS"}[row.claim_holds]
-    return (
-        row.rung,
-        text.count(row.counts["launches"]),
-        "-" if row.instructions is None else text.count(row.instructions),
-        text.count(requests),
-        text.count(sectors),
-        text.per(sectors, requests),
-        text.count(amount(row, "shared", "wavefronts")),
-        text.count(row.counts["divergent_branches"]),
-        "-" if row.registers is None else str(row.registers),
-        "-" if row.occupancy is None else f"{row.occupancy:.0%}",
-        "-" if row.time_us is None else f"{row.time_us:.1f}",
-        holds if row.right else "WRONG RESULT",
-    )
-
-
-def _claim_lines(row: Row) -> list[str]:
-    if row.refused is not None or row.claim is None:
-        return []
-    lines = ["", *text.wrap(f"{row.rung} against {row.against}: {row.claim}", WIDTH, rest="  ")]
-    for change in row.checked:
-        found = "nothing to compare with" if change.found is None else f"x {change.found:.4g}"
-        verdict = "" if change.holds else f"  FAILS: claimed x {change.factor:.4g}"
-        lines.append(f"  {change.metric.replace('_', ' ')} {found}{verdict}")
-    return lines
-
-
 def _show(subject: Subject, rung: Rung, problem: Mapping[str, int], specs: Sequence[DeviceSpec]) -> None:
     for spec in specs:
         emulated = Emulated(subject, spec)
         row = emulated.row(rung, problem)
         typer.echo(f"{subject.name}/{rung.name}: {rung.title}\n")
         typer.echo(rung.source())
-        for line in _claim_lines(row):
+        for line in claim_lines(row):
             typer.echo(line)
         if row.refused is not None:
             raise UnsupportedCode(row.refused, ())

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from lanewise import api
+from lanewise.checks.selection import ALL
 from lanewise.emulator import tensor_maps
 from lanewise.emulator.tensor_maps import Swizzle
 from lanewise.errors import UsageError
 from lanewise.ladder import texture_memory
 from lanewise.ladder.catalog import MACHINE, METRICS
 from lanewise.ladder.plan import MAP_TYPES, Plan, PlannedBuffer, PlannedMap
-from lanewise.records import LaunchRecord, RunResult
+from lanewise.records import Finding, LaunchRecord, RunResult
 from lanewise.request import DEFAULT_DEVICE
 
 #: numpy's types of the elements; bf16 is its bits.
@@ -42,15 +43,19 @@ class Outcome:
     outputs: dict[str, Array]
     counts: Mapping[str, int]
     result: RunResult | None  # of all launches, for the reports; None where there is none
+    findings: tuple[Finding, ...] = ()  # of the checks, each once
 
     @property
     def launches(self) -> tuple[LaunchRecord, ...]:
         return self.result.launches if self.result else ()
 
 
-def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE, advise: bool = False) -> Outcome:
+def run(
+    plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE, advise: bool = False, check: bool = False
+) -> Outcome:
     """Run the launches of a plan. Buffers that are not inputs start with all bits set, or zero where the plan says so.
-    `advise`: the records say what to change.
+    `advise`: the records say what to change. `check`: their findings say what is wrong, all checks together; what was
+    not set counts as not written.
 
     Raises what `lanewise.compile` and a launch raise: CompileError, UnsupportedCode, KernelFault, UsageError.
     """
@@ -66,10 +71,12 @@ def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE
     }
     counts: Counter[str] = Counter(dict.fromkeys(METRICS, 0))
     records: list[api.Record] = []
+    findings: list[Finding] = []
     if not kernels:
         return Outcome(outputs, counts, None)
     # The buffers live across the launches, and one launch may have the same buffer twice.
-    memory = next(iter(kernels.values())).device.memory
+    emulated = next(iter(kernels.values())).device
+    memory, checker = emulated.memory, emulated.checker_for(ALL) if check else None
     places: dict[str, int] = {}
     made: list[int] = []
     try:
@@ -77,6 +84,8 @@ def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE
             places[buffer.name] = memory.allocate(max(1, buffer.bytes), name=buffer.name).base
             made.append(places[buffer.name])
             memory.write(places[buffer.name], _start(buffer, inputs))
+            if checker is not None and (buffer.zero or buffer.role == "input"):
+                checker.initialised(places[buffer.name], buffer.bytes)
         handles: dict[str, int] = {}
         for texture in plan.textures:
             image = inputs[texture.buffer].reshape(texture.rows, texture.columns)
@@ -86,8 +95,12 @@ def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE
         for launch in plan.launches:
             arguments = [_argument(kind, value, places, handles, maps) for kind, value in launch.arguments]
             call = kernels[launch.kernel][launch.grid, launch.block, launch.shared_bytes]
-            records.append(call.advise(*arguments) if advise else call(*arguments))
+            records.append(call.check(*arguments) if check else call.advise(*arguments) if advise else call(*arguments))
             counts.update(counted(records[-1].launch))
+            findings += records[-1].findings
+            if checker is not None:  # an output may be longer than what is stored
+                for name, array in outputs.items():
+                    findings += checker.leaves(places[name], array.nbytes, unwritten=False)
         for name, array in outputs.items():
             array[...] = np.frombuffer(memory.read(places[name], array.nbytes), array.dtype)
     finally:
@@ -95,7 +108,8 @@ def run(plan: Plan, inputs: Mapping[str, Array], *, device: str = DEFAULT_DEVICE
             memory.free(base)
     launches = tuple(record.launch for record in records)
     name = f"{plan.rung.subject}/{plan.rung.name}"
-    return Outcome(outputs, counts, replace(records[-1].result, program=name, launches=launches))
+    result = replace(records[-1].result, program=name, launches=launches)
+    return Outcome(outputs, counts, result, tuple(dict.fromkeys(findings)))
 
 
 def _encoded(entry: PlannedMap, address: int) -> bytes:

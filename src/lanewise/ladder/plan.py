@@ -105,9 +105,11 @@ def resolve(
     problem: Mapping[str, int],
     *,
     sms: int = 132,
+    sm_threads: int = 2048,
     tried: Mapping[str, int | str] | None = None,
 ) -> Plan:
-    """The plan of `rung` for elements of type `element`, the sizes `problem` and a card of `sms` multiprocessors.
+    """The plan of `rung` for elements of type `element`, the sizes `problem` and a card of `sms` multiprocessors that
+    hold `sm_threads` threads each.
 
     `tried` replaces defines, as a search does. Raises UsageError for an unknown size, a type the rung does not take,
     or a need of the rung that does not hold.
@@ -119,10 +121,11 @@ def resolve(
     if element not in rung.types:
         takes = ", ".join(rung.types)
         raise UsageError(f"ladder {subject.name}/{rung.name}: elements of type {element}: it takes {takes}")
-    names = _names(subject, element, problem, sms)
+    names = {**_names(subject, element, problem, sms), "sm_threads": sm_threads}
     for need in rung.needs:
         if not evaluate(need, names):
-            raise UsageError(f"ladder {subject.name}/{rung.name}: needs {need}", next_step="take a lower rung")
+            here = ", ".join(f"{name} = {names[name]:,}" for name in re.findall(r"\w+", need) if name in names)
+            raise UsageError(f"ladder {subject.name}/{rung.name}: needs {need} ({here})", next_step="take a lower rung")
     defines: dict[str, str] = {"Element": TYPES[element][0], "Sum": SUMS.get(element, TYPES[element][0])}
     for name, expression in {**rung.defines, **_choice(subject, rung, names), **(tried or {})}.items():
         names[name] = evaluate(str(expression), names)

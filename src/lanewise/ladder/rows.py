@@ -165,7 +165,14 @@ class Emulated:
             major, minor = self.device.compute_capability
             if barred := rung.barred(10 * major + minor):
                 raise UsageError(f"{barred}; {self.device.name} has {major}.{minor}")
-            plan = resolve(self.subject, rung, rung.element, sizes, sms=self.device.values.sm_count)
+            plan = resolve(
+                self.subject,
+                rung,
+                rung.element,
+                sizes,
+                sms=self.device.values.sm_count,
+                sm_threads=self.device.limits.max_threads_per_sm,
+            )
             _refuse_size(plan, self.device)
             made = reference.inputs(self.subject, plan, sizes)
             self._known[key] = plan, run(plan, made, device=self.device.key), made
