@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lanewise.cli.table import table
 from lanewise.hardware import device
 from lanewise.ladder import Subject
 from lanewise.ladder.plot import amount
 from lanewise.ladder.rows import Row
 from lanewise.report import text
+from lanewise.report.table import table
 from lanewise.request import DEFAULT_DEVICE
 
 WIDTH = 100

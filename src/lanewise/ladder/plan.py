@@ -124,8 +124,8 @@ def resolve(
     names = {**_names(subject, element, problem, sms), "sm_threads": sm_threads}
     for need in rung.needs:
         if not evaluate(need, names):
-            here = ", ".join(f"{name} = {names[name]:,}" for name in re.findall(r"\w+", need) if name in names)
-            raise UsageError(f"ladder {subject.name}/{rung.name}: needs {need} ({here})", next_step="take a lower rung")
+            known = ", ".join(f"{name} = {names[name]:,}" for name in re.findall(r"\w+", need) if name in names)
+            raise UsageError(f"ladder {subject.name}/{rung.name}: needs {need} ({known})", next_step="take a lower rung")
     defines: dict[str, str] = {"Element": TYPES[element][0], "Sum": SUMS.get(element, TYPES[element][0])}
     for name, expression in {**rung.defines, **_choice(subject, rung, names), **(tried or {})}.items():
         names[name] = evaluate(str(expression), names)
