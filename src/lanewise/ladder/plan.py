@@ -125,7 +125,9 @@ def resolve(
     for need in rung.needs:
         if not evaluate(need, names):
             known = ", ".join(f"{name} = {names[name]:,}" for name in re.findall(r"\w+", need) if name in names)
-            raise UsageError(f"ladder {subject.name}/{rung.name}: needs {need} ({known})", next_step="take a lower rung")
+            raise UsageError(
+                f"ladder {subject.name}/{rung.name}: needs {need} ({known})", next_step="take a lower rung"
+            )
     defines: dict[str, str] = {"Element": TYPES[element][0], "Sum": SUMS.get(element, TYPES[element][0])}
     for name, expression in {**rung.defines, **_choice(subject, rung, names), **(tried or {})}.items():
         names[name] = evaluate(str(expression), names)
