@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,12 +22,14 @@ from lanewise.hardware import device
 from lanewise.hardware.device import DeviceSpec
 from lanewise.ladder import Rung, Subject, load, subjects
 from lanewise.ladder.plot import svg
-from lanewise.ladder.rows import Ask, Emulated, Row
 from lanewise.report import text
 from lanewise.report.table import table
 from lanewise.report.terminal import report_text
 from lanewise.request import DEFAULT_DEVICE
 from lanewise.version import __version__
+
+if TYPE_CHECKING:
+    from lanewise.ladder.rows import Ask, Row
 
 SCHEMA = 1
 
@@ -113,6 +115,8 @@ def _specs(devices: str) -> list[DeviceSpec]:
 
 
 def _rows(subject: Subject, specs: Sequence[DeviceSpec], problem: Mapping[str, int]) -> list[Row]:
+    from lanewise.ladder.rows import Emulated
+
     runs = 0
 
     def told(ask: Ask) -> None:
@@ -158,6 +162,8 @@ def _subject_lines(chosen: Sequence[Subject]) -> list[str]:
 
 
 def _show(subject: Subject, rung: Rung, problem: Mapping[str, int], specs: Sequence[DeviceSpec]) -> None:
+    from lanewise.ladder.rows import Emulated
+
     for spec in specs:
         emulated = Emulated(subject, spec)
         row = emulated.row(rung, problem)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from lanewise.hardware import device
 from lanewise.ladder import Subject
 from lanewise.ladder.plot import amount
-from lanewise.ladder.rows import Row
 from lanewise.report import text
 from lanewise.report.table import table
 from lanewise.request import DEFAULT_DEVICE
+
+if TYPE_CHECKING:
+    from lanewise.ladder.rows import Row
 
 WIDTH = 100
 Value = TypeVar("Value", int, float)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from lanewise.ladder.catalog import Subject
-from lanewise.ladder.rows import Row
+
+if TYPE_CHECKING:
+    from lanewise.ladder.rows import Row
 
 #: What is drawn: colour, words, the space and the count of `Row.counts`.
 SERIES = (
