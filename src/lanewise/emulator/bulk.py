@@ -12,6 +12,7 @@ and gives back the payload, `BulkEntry.PAYLOAD_BYTES` bytes for the caller to fi
 from __future__ import annotations
 
 from lanewise.emulator.layout import AsyncQueue, Block, BulkCopy, BulkEntry, BulkQueue, Warp
+from lanewise.emulator.ring import ring
 from lanewise.emulator.updates import one_update
 
 # The reductions of cp.reduce.async.bulk by operation and type (PTX ISA 9.7.9.25.4.2).
@@ -38,13 +39,6 @@ define internal void @lw_bulk_begin(ptr %x) noinline nounwind {{
   %q = load ptr, ptr %qp
   store <2 x i64> zeroinitializer, ptr %q, align 8
   ret void
-}}
-define internal ptr @lw_bulk_entry(ptr %q, i64 %i) nounwind {{
-  %n = urem i64 %i, {BulkQueue.CAPACITY}
-  %o = mul i64 %n, {BulkEntry.SIZE}
-  %o1 = add i64 %o, {BulkQueue.ENTRIES}
-  %e = getelementptr i8, ptr %q, i64 %o1
-  ret ptr %e
 }}
 ; Add what %move will do to the ring of block %blk, for the one lane of %bit. Afterwards %bytes have come that the
 ; mbarrier at host address %word expects; null: it is of a group of the lane. Returns the payload, to be filled.
@@ -118,29 +112,6 @@ tell:
   call void @lw_mbarrier_complete_tx(ptr %x, ptr %w, ptr %word, i64 %n, i32 %bit, i32 %place)
   br label %out
 out:
-  ret void
-}}
-; Entries at the front that are done leave the ring.
-define internal void @lw_bulk_pop(ptr %q) noinline nounwind {{
-entry:
-  %h = load i64, ptr %q
-  %tp = getelementptr i8, ptr %q, i64 {BulkQueue.TAIL}
-  %t = load i64, ptr %tp
-  br label %front
-front:
-  %f = phi i64 [ %h, %entry ], [ %f1, %gone ]
-  %any = icmp ult i64 %f, %t
-  br i1 %any, label %look, label %out
-look:
-  %e = call ptr @lw_bulk_entry(ptr %q, i64 %f)
-  %live = load i32, ptr %e
-  %done = icmp eq i32 %live, 0
-  br i1 %done, label %gone, label %out
-gone:
-  %f1 = add i64 %f, 1
-  br label %front
-out:
-  store i64 %f, ptr %q
   ret void
 }}
 ; Somebody of block %blk waits at the mbarrier %word: what it was promised lands. Returns whether anything did.
@@ -315,4 +286,8 @@ out:
 
 def definitions() -> str:
     """The functions' text."""
-    return _QUEUE + "".join(_reducer(operation, kind) for operation, kind in REDUCTIONS)
+    return (
+        ring("lw_bulk", BulkQueue, BulkEntry)
+        + _QUEUE
+        + "".join(_reducer(operation, kind) for operation, kind in REDUCTIONS)
+    )

@@ -26,6 +26,8 @@ from lanewise.ptx.syntax import Function
 from lanewise.records import SourceLine
 
 _lock = threading.Lock()
+_shared_lock = threading.Lock()
+_shared_code: dict[str, bytes] = {}  # by what it depends on: what all kernels share, once a process
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,14 +215,17 @@ def optimise(module: Any, machine: Any) -> None:
 
 
 def runtime_code(store: CodeCache) -> bytes:
-    """Machine code of what all kernels share, from the cache where it is there."""
+    """Machine code of what all kernels share, from this process or the cache where it is there."""
     text = runtime.text()
     key = hashlib.sha256(f"{machine_key()}|{text}".encode()).hexdigest()
-    code = store.get(key)
-    if code is None:
-        code = object_code(text)
-        store.put(key, code)
-    return code
+    with _shared_lock:
+        if key not in _shared_code:
+            code = store.get(key)
+            if code is None:
+                code = object_code(text)
+                store.put(key, code)
+            _shared_code[key] = code
+        return _shared_code[key]
 
 
 def _load(info: KernelInfo, code: bytes, store: CodeCache) -> CompiledKernel:

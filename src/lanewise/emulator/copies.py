@@ -18,10 +18,11 @@ from lanewise.emulator.layout import (
     Warp,
     Worker,
 )
+from lanewise.emulator.ring import ring
 
 _MAX = "splat (i32 2147483647)"
 
-TEXT = f"""
+_TEXT = f"""
 ; What a copy of %size bytes a lane reads (%from of them) at %a and writes at %o of shared memory: checked, counted as a
 ; load at %cl and a store at %cs, and added to the warp's ring. %way: see `lw_copy_count`.
 define internal void @lw_async_copy(ptr %x, ptr %w, ptr %cl, ptr %k, ptr %cs, ptr %shared, <32 x i64> %a, <32 x i32> %o, <32 x i32> %from, i32 %m, i32 %size, i32 %load, i32 %store, i32 %place, i32 %way) noinline nounwind {{
@@ -117,13 +118,6 @@ block:
 out:
   ret void
 }}
-define internal ptr @lw_async_entry(ptr %q, i64 %i) nounwind {{
-  %n = urem i64 %i, {AsyncQueue.CAPACITY}
-  %o = mul i64 %n, {AsyncEntry.SIZE}
-  %o1 = add i64 %o, {AsyncQueue.ENTRIES}
-  %e = getelementptr i8, ptr %q, i64 %o1
-  ret ptr %e
-}}
 ; Add a copy of %size bytes a lane, or (%size 0) arrivals at the mbarriers %to when all before it have landed.
 define internal void @lw_async_push(ptr %x, ptr %w, <32 x i64> %to, <32 x i64> %a, <32 x i32> %from, i32 %m, i32 %size, i32 %place) noinline nounwind {{
 entry:
@@ -218,24 +212,8 @@ move:
 next:
   %i1 = add i64 %i, 1
   br label %loop
-pop:                                              ; entries at the front that are done
-  %tp = getelementptr i8, ptr %q, i64 {AsyncQueue.TAIL}
-  %t = load i64, ptr %tp
-  br label %front
-front:
-  %f = phi i64 [ %h, %pop ], [ %f1, %gone ]
-  %any = icmp ult i64 %f, %t
-  br i1 %any, label %look, label %out
-look:
-  %fe = call ptr @lw_async_entry(ptr %q, i64 %f)
-  %fm = load i32, ptr %fe
-  %done = icmp eq i32 %fm, 0
-  br i1 %done, label %gone, label %out
-gone:
-  %f1 = add i64 %f, 1
-  br label %front
-out:
-  store i64 %f, ptr %q
+pop:
+  call void @lw_async_pop(ptr %q)
   ret void
 }}
 ; Lanes of one entry: move the bytes and fill with zeros, or arrive.
@@ -381,4 +359,4 @@ declare i32 @llvm.cttz.i32(i32, i1)
 
 def definitions() -> str:
     """The functions' text."""
-    return TEXT
+    return ring("lw_async", AsyncQueue, AsyncEntry) + _TEXT

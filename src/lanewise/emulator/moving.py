@@ -16,6 +16,43 @@ def _shuffle(element: str, vector: str, lanes: Iterable[int], name: str, count: 
     return f"  %{name} = shufflevector <32 x {element}> {vector}, <32 x {element}> poison, <{count} x i32> <{picks}>\n"
 
 
+def _contiguous(size: int) -> str:
+    """%isc: lane after lane of the mask %m has the next `size` bytes; %a0 is lane 0's address, of which %first is the first
+    lane of the mask."""
+    return f"""  %mv = bitcast i32 %m to <32 x i1>
+  %nm = xor i32 %m, -1
+  %af = extractelement <32 x i64> %a, i32 %first
+  %f64 = zext i32 %first to i64
+  %fo = mul i64 %f64, {size}
+  %a0 = sub i64 %af, %fo
+  %i1 = insertelement <32 x i64> poison, i64 %a0, i32 0
+  %a0v = shufflevector <32 x i64> %i1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %line = add <32 x i64> %a0v, {lane_vector("i64", (size * lane for lane in range(32)))}
+  %ceq = icmp eq <32 x i64> %a, %line
+  %cm = bitcast <32 x i1> %ceq to i32
+  %cm1 = or i32 %cm, %nm
+  %isc = icmp eq i32 %cm1, -1
+"""
+
+
+_FIRST = """  %i2 = insertelement <32 x i64> poison, i64 %af, i32 0
+  %afv = shufflevector <32 x i64> %i2, <32 x i64> poison, <32 x i32> zeroinitializer
+"""
+# Where all addresses are within 31 bits of the first: %np by 32-bit distances, cheaper than 64-bit pointers.
+_NEARBY = """  %dist = sub <32 x i64> %a, %afv
+  %short = trunc <32 x i64> %dist to <32 x i32>
+  %back = sext <32 x i32> %short to <32 x i64>
+  %fit = icmp eq <32 x i64> %back, %dist
+  %fitm = bitcast <32 x i1> %fit to i32
+  %fitm1 = or i32 %fitm, %nm
+  %near = icmp eq i32 %fitm1, -1
+  br i1 %near, label %nearby, label %far
+nearby:
+  %bp = inttoptr i64 %af to ptr
+  %np = getelementptr i8, ptr %bp, <32 x i32> %short
+"""
+
+
 def gather(element: str) -> tuple[str, str]:
     """Name and text of a function that loads an `element` (i8 to i128) for each lane of the mask from host addresses.
 
@@ -33,28 +70,13 @@ entry:
 empty:
   ret <32 x {element}> zeroinitializer
 some:
-  %mv = bitcast i32 %m to <32 x i1>
-  %nm = xor i32 %m, -1
-  %af = extractelement <32 x i64> %a, i32 %first
-  %f64 = zext i32 %first to i64
-  %fo = mul i64 %f64, {size}
-  %a0 = sub i64 %af, %fo
-  %i1 = insertelement <32 x i64> poison, i64 %a0, i32 0
-  %a0v = shufflevector <32 x i64> %i1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %line = add <32 x i64> %a0v, {lane_vector("i64", (size * lane for lane in range(32)))}
-  %ceq = icmp eq <32 x i64> %a, %line
-  %cm = bitcast <32 x i1> %ceq to i32
-  %cm1 = or i32 %cm, %nm
-  %isc = icmp eq i32 %cm1, -1
-  br i1 %isc, label %contiguous, label %trysame
+{_contiguous(size)}  br i1 %isc, label %contiguous, label %trysame
 contiguous:
   %cp = inttoptr i64 %a0 to ptr
   %cv = call <32 x {element}> @llvm.masked.load.{suffix}.p0(ptr align 1 %cp, <32 x i1> %mv, <32 x {element}> zeroinitializer)
   ret <32 x {element}> %cv
 trysame:
-  %i2 = insertelement <32 x i64> poison, i64 %af, i32 0
-  %afv = shufflevector <32 x i64> %i2, <32 x i64> poison, <32 x i32> zeroinitializer
-  %seq = icmp eq <32 x i64> %a, %afv
+{_FIRST}  %seq = icmp eq <32 x i64> %a, %afv
   %sm = bitcast <32 x i1> %seq to i32
   %sm1 = or i32 %sm, %nm
   %iss = icmp eq i32 %sm1, -1
@@ -106,18 +128,7 @@ tworows:
   %ww = shufflevector <16 x {element}> %w1, <16 x {element}> %w2, <32 x i32> {lane_vector("i32", range(32))}
   ret <32 x {element}> %ww
 gather:
-  %dist = sub <32 x i64> %a, %afv
-  %short = trunc <32 x i64> %dist to <32 x i32>
-  %back = sext <32 x i32> %short to <32 x i64>
-  %fit = icmp eq <32 x i64> %back, %dist
-  %fitm = bitcast <32 x i1> %fit to i32
-  %fitm1 = or i32 %fitm, %nm
-  %near = icmp eq i32 %fitm1, -1
-  br i1 %near, label %nearby, label %far
-nearby:
-  %bp = inttoptr i64 %af to ptr
-  %np = getelementptr i8, ptr %bp, <32 x i32> %short
-  %nv = call <32 x {element}> @llvm.masked.gather.{suffix}.v32p0(<32 x ptr> align 1 %np, <32 x i1> %mv, <32 x {element}> zeroinitializer)
+{_NEARBY}  %nv = call <32 x {element}> @llvm.masked.gather.{suffix}.v32p0(<32 x ptr> align 1 %np, <32 x i1> %mv, <32 x {element}> zeroinitializer)
   ret <32 x {element}> %nv
 far:
   %pv = inttoptr <32 x i64> %a to <32 x ptr>
@@ -145,39 +156,13 @@ empty:
   ret void
 some:
   %first = call i32 @llvm.cttz.i32(i32 %m, i1 true)
-  %mv = bitcast i32 %m to <32 x i1>
-  %nm = xor i32 %m, -1
-  %af = extractelement <32 x i64> %a, i32 %first
-  %f64 = zext i32 %first to i64
-  %fo = mul i64 %f64, {size}
-  %a0 = sub i64 %af, %fo
-  %i1 = insertelement <32 x i64> poison, i64 %a0, i32 0
-  %a0v = shufflevector <32 x i64> %i1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %line = add <32 x i64> %a0v, {lane_vector("i64", (size * lane for lane in range(32)))}
-  %ceq = icmp eq <32 x i64> %a, %line
-  %cm = bitcast <32 x i1> %ceq to i32
-  %cm1 = or i32 %cm, %nm
-  %isc = icmp eq i32 %cm1, -1
-  br i1 %isc, label %contiguous, label %scatter
+{_contiguous(size)}  br i1 %isc, label %contiguous, label %scatter
 contiguous:
   %cp = inttoptr i64 %a0 to ptr
   call void @llvm.masked.store.{suffix}.p0(<32 x {element}> %v, ptr align 1 %cp, <32 x i1> %mv)
   ret void
 scatter:
-  %i2 = insertelement <32 x i64> poison, i64 %af, i32 0
-  %afv = shufflevector <32 x i64> %i2, <32 x i64> poison, <32 x i32> zeroinitializer
-  %dist = sub <32 x i64> %a, %afv
-  %short = trunc <32 x i64> %dist to <32 x i32>
-  %back = sext <32 x i32> %short to <32 x i64>
-  %fit = icmp eq <32 x i64> %back, %dist
-  %fitm = bitcast <32 x i1> %fit to i32
-  %fitm1 = or i32 %fitm, %nm
-  %near = icmp eq i32 %fitm1, -1
-  br i1 %near, label %nearby, label %far
-nearby:
-  %bp = inttoptr i64 %af to ptr
-  %np = getelementptr i8, ptr %bp, <32 x i32> %short
-  call void @llvm.masked.scatter.{suffix}.v32p0(<32 x {element}> %v, <32 x ptr> align 1 %np, <32 x i1> %mv)
+{_FIRST}{_NEARBY}  call void @llvm.masked.scatter.{suffix}.v32p0(<32 x {element}> %v, <32 x ptr> align 1 %np, <32 x i1> %mv)
   ret void
 far:
   %pv = inttoptr <32 x i64> %a to <32 x ptr>
