@@ -2,17 +2,19 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
 
-from lanewise.bench.points import points, prune
+from lanewise.bench.modelled import modelled, slow, smaller
+from lanewise.bench.points import blocks, points, prune
 from lanewise.cli import bench as command
 from lanewise.cli.main import main
 from lanewise.gpu.card import Card
 from lanewise.hardware.capability import limits
-from lanewise.ladder import Plan, load
+from lanewise.ladder import Plan, load, resolve
 from lanewise.records import KernelResources
 
 REDUCE = load("reduce")
@@ -72,6 +74,50 @@ def test_too_few_blocks_for_the_multiprocessors() -> None:
     assert pruned.kept
 
 
+def test_the_smaller_problem_fills_the_card_for_each_point() -> None:
+    transpose = load("transpose")
+    rung, whole = transpose.rung("vectorised"), {"rows": 16384, "columns": 16384 + 16}
+    plans = points(transpose, rung, "f32", whole, 132, HOPPER)
+    held = dict.fromkeys(plans, 2)
+
+    def at(sizes: Mapping[str, int]) -> dict[str, Plan]:
+        tried = {name: {macro: plan.defines[macro] for macro in rung.search} for name, plan in plans.items()}
+        return {name: resolve(transpose, rung, "f32", sizes, tried=tried[name]) for name in plans}
+
+    small = smaller(rung, whole, at, plans, held, 132)
+    assert small["rows"] * small["columns"] < 16384 * 16384 / 16
+    assert (small["rows"] % 128, small["columns"] % 128) == (0, 16)
+    assert min(blocks(plan) for plan in at(small).values()) >= 2 * 132 * 2
+
+
+def test_sizes_that_macros_are_fitted_to_stay() -> None:
+    softmax = load("softmax")
+    rung, whole = softmax.rung("registers"), {"rows": 1 << 16, "columns": 2048}
+    plan = resolve(softmax, rung, "f32", whole)
+    small = smaller(rung, whole, lambda sizes: {"": resolve(softmax, rung, "f32", sizes)}, {"": plan}, {"": 4}, 132)
+    assert small == {"rows": 2048, "columns": 2048}
+
+
+def test_points_of_unlike_modelled_times() -> None:
+    times = {"one": 10.0, "near": 14.9, "far": 15.1, "unknown": None}
+    assert list(slow(times)) == ["far"]
+    assert slow({"unknown": None}) == {}
+
+
+def test_a_point_is_modelled_in_another_process() -> None:
+    """Two points of a search, one that leaves most of a multiprocessor idle; a card without a device file has none."""
+    sizes = {"n": 1 << 22}
+    plans = {
+        f"BLOCK={block}": resolve(REDUCE, RUNG, "f32", sizes, tried={"BLOCK": block, "UNROLL": 2, "BLOCKS_PER_SM": 1})
+        for block in (32, 1024)
+    }
+    held = dict.fromkeys(plans, 1)
+    times = modelled(REDUCE, RUNG, "f32", sizes, plans, held, H200, 2)
+    assert list(slow(times)) == ["BLOCK=32"]
+    other = replace(H200, name="NVIDIA X1")
+    assert modelled(REDUCE, RUNG, "f32", sizes, plans, held, other, 2) == {"BLOCK=32": None, "BLOCK=1024": None}
+
+
 def test_the_search_measures_what_is_left_and_says_what_is_not(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,8 +136,16 @@ def test_the_search_measures_what_is_left_and_says_what_is_not(
     launcher = SimpleNamespace(
         card=H200, load=lambda plans, skip_failing: None, has=lambda plan: True, resources=compiled
     )
+
+    def model(
+        subject: object, rung: object, element: str, sizes: object, plans: Mapping[str, Plan], *_: object
+    ) -> dict[str, float | None]:
+        times: dict[str, float | None] = {name: 31.0 if "BLOCK=256" in name else 20.0 for name in plans}
+        return {**times, "BLOCK=256 UNROLL=2 BLOCKS_PER_SM=1": None}
+
     work = SimpleNamespace(inputs=lambda *_: {}, peers=lambda *_: {"torch": lambda: None})
     monkeypatch.setattr(tune, "WORKS", {"reduce": work})
+    monkeypatch.setattr(tune, "modelled", model)
     monkeypatch.setattr(tune, "check", lambda *_: 0.0)
     monkeypatch.setattr(tune, "poison", lambda *_, host: None)
     monkeypatch.setattr(tune, "prepare", lambda *_: lambda: None)
@@ -103,6 +157,9 @@ def test_the_search_measures_what_is_left_and_says_what_is_not(
     out = capsys.readouterr().out
     assert "not measured, for they cannot win: " in out
     assert "spills registers" in out
+    assert "modelled at more than 1.5 times the best" in out
+    assert "measured without a modelled time: 1" in out
     assert not any("UNROLL=16" in name for name in measured)
+    assert [name for name in measured if "BLOCK=256" in name] == ["BLOCK=256 UNROLL=2 BLOCKS_PER_SM=1"]
     best = next(line for line in out.splitlines() if "BLOCK=" in line)
     assert best.endswith("BLOCK=512 UNROLL=2 BLOCKS_PER_SM=1")

@@ -22,10 +22,14 @@ Resources = Callable[[Plan], Mapping[str, KernelResources]]  # of a plan's kerne
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """`kept` are to be measured; `dropped` says of the others why they cannot win."""
+    """`kept` are to be measured; `dropped` says of the others why they cannot win.
+
+    `held`: blocks that a multiprocessor holds.
+    """
 
     kept: dict[str, Plan]
     dropped: dict[str, str]
+    held: dict[str, int]
 
 
 def points(
@@ -60,7 +64,7 @@ def prune(plans: Mapping[str, Plan], resources: Resources, sms: int, limits: Lim
     """
     held = {name: _held(plan, resources(plan), limits) for name, plan in plans.items()}
     spilled = {name: max((r.local_bytes for r in resources(plan).values()), default=0) for name, plan in plans.items()}
-    busy = {name: _busy(plan, sms) for name, plan in plans.items()}
+    busy = {name: fill(plan, sms) for name, plan in plans.items()}
     able = [name for name in plans if held[name] >= 1]
     least = min((spilled[name] for name in able), default=0)
     busiest = max((busy[name] for name in able), default=0.0)
@@ -76,7 +80,7 @@ def prune(plans: Mapping[str, Plan], resources: Resources, sms: int, limits: Lim
             dropped[name] = "leaves multiprocessors idle"
         else:
             kept[name] = plan
-    return Pruned(kept, dropped)
+    return Pruned(kept, dropped, held)
 
 
 def _wanted(plan: Plan) -> int:
@@ -102,9 +106,16 @@ def _held(plan: Plan, resources: Mapping[str, KernelResources], limits: Limits) 
     )
 
 
-def _busy(plan: Plan, sms: int) -> float:
-    """The share of the multiprocessors' time that blocks fill, of the launch with the most threads, were all blocks
-    equally long."""
-    main = max(plan.launches, key=lambda launch: _threads(launch) * launch.grid[0] * launch.grid[1] * launch.grid[2])
-    blocks = main.grid[0] * main.grid[1] * main.grid[2]
-    return blocks / sms / -(-blocks // sms)
+def blocks(plan: Plan) -> int:
+    """Blocks of the launch with the most threads."""
+    main = max(plan.launches, key=lambda launch: _threads(launch) * _blocks(launch))
+    return _blocks(main)
+
+
+def _blocks(launch: PlannedLaunch) -> int:
+    return launch.grid[0] * launch.grid[1] * launch.grid[2]
+
+
+def fill(plan: Plan, places: int) -> float:
+    """The share of `places` for blocks that are taken, over all rounds, were all blocks equally long."""
+    return blocks(plan) / places / -(-blocks(plan) // places)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lanewise.bench.measure import check
+from lanewise.bench.modelled import modelled, slow
 from lanewise.bench.points import points, prune
 from lanewise.bench.prepare import prepare
 from lanewise.bench.timing import Sample, time_together
@@ -21,12 +22,14 @@ from lanewise.ladder import Rung, Subject
 @dataclass(frozen=True, slots=True)
 class Found:
     """`samples` by point and peer, fastest first. Points that were not measured: `dropped` ones could not win (how many
-    by reason), `refused` ones were wrong, did not compile or were refused by the card."""
+    by reason), `refused` ones were wrong, did not compile or were refused by the card. `unmodelled` ones have no
+    modelled time and were measured."""
 
     samples: Mapping[str, Sample]
     peers: Sequence[str]
     dropped: Mapping[str, int]
     refused: int
+    unmodelled: int
 
 
 def search(
@@ -36,8 +39,12 @@ def search(
     element: str,
     problem: Mapping[str, int],
     repeats: int,
+    workers: int,
 ) -> Found:
-    """Times of the points that may win, and of the peers. Raises UsageError where there is nothing to search."""
+    """Times of the points that may win, and of the peers. `workers`: processes that emulate.
+
+    Raises UsageError where there is nothing to search.
+    """
     work = WORKS[subject.name]
     sizes = {**subject.problem, **problem}
     card = launcher.card
@@ -48,6 +55,8 @@ def search(
     launcher.load(plans.values(), skip_failing=True)
     built = {name: plan for name, plan in plans.items() if launcher.has(plan)}
     pruned = prune(built, launcher.resources, card.sms, limits)
+    times = modelled(subject, rung, element, sizes, pruned.kept, pruned.held, card, workers)
+    too_slow = slow(times)
     tensors = work.inputs(element, sizes)
     some = next(iter(plans.values()))
     outputs = {b.name: poison(b.type, b.count, host=some.pieces > 0) for b in some.buffers if b.role == "output"}
@@ -55,6 +64,8 @@ def search(
     peers = tuple(calls)
     refused = len(plans) - len(built)
     for name, plan in pruned.kept.items():
+        if name in too_slow:
+            continue
         try:
             check(launcher, work, plan, sizes, tensors)
         except (AssertionError, EnvironmentProblem, LimitReached):
@@ -63,4 +74,10 @@ def search(
         calls[name] = prepare(launcher, plan, {**tensors, **outputs})
     samples = time_together(calls, repeats)
     fastest = dict(sorted(samples.items(), key=lambda item: item[1].median))
-    return Found(fastest, peers, Counter(pruned.dropped.values()), refused)
+    return Found(
+        fastest,
+        peers,
+        Counter([*pruned.dropped.values(), *too_slow.values()]),
+        refused,
+        list(times.values()).count(None),
+    )

@@ -96,12 +96,14 @@ def tune(
     launcher = Launcher(find(), _WORKERS)
     problem = problem_of(there, size)
     kind = element or chosen.element
-    found = _room("tune").search(launcher, there, chosen, kind, problem, repeats)
+    found = _room("tune").search(launcher, there, chosen, kind, problem, repeats, _WORKERS)
     best = [name for name in found.samples if name not in found.peers]
     typer.echo(f"{subject}/{rung} {kind}: {len(best)} points measured, {found.refused} wrong or refused")
     if found.dropped:
         reasons = "; ".join(f"{count} {reason}" for reason, count in sorted(found.dropped.items()))
         typer.echo(f"not measured, for they cannot win: {sum(found.dropped.values())} ({reasons})")
+    if found.unmodelled:
+        typer.echo(f"measured without a modelled time: {found.unmodelled}")
     rows = [("us", "10 to 90 %", "")]
     for name in (*found.peers, *best[:show]):
         sample = found.samples[name]
