@@ -146,3 +146,26 @@ __global__ void masked_bytes(int* out) {
   __syncwarp();
   out[threadIdx.x] = s[threadIdx.x] & 0xff;
 }
+// launch: <<<1, 32>>> char[32] 1
+__global__ void a_byte_of_two_words(unsigned char* out, int n) {
+  __shared__ unsigned int s[33];
+  ((unsigned char*)s)[4 * threadIdx.x + 1] = threadIdx.x;
+  __syncwarp();
+  unsigned int moved = __funnelshift_r(s[threadIdx.x], s[threadIdx.x + 1], 8 * n);
+  unsigned int picked = __byte_perm(s[threadIdx.x], 0, 0x4441 + 16 * (n - 1));
+  out[threadIdx.x] = moved ^ picked ^ (s[threadIdx.x] >> 8 * n);
+}
+// launch: <<<1, 32>>> char[32] 2
+__global__ void the_byte_beside_it(unsigned char* out, int n) {
+  __shared__ unsigned int s[33];
+  ((unsigned char*)s)[4 * threadIdx.x + 1] = threadIdx.x;
+  __syncwarp();
+  out[threadIdx.x] = __funnelshift_r(s[threadIdx.x], s[threadIdx.x + 1], 8 * n);  // expect: uninitialised
+}
+// launch: <<<1, 32>>> char[32] 4
+__global__ void half_of_a_byte_is_of_another(unsigned char* out, int n) {
+  __shared__ unsigned int s[32];
+  ((unsigned char*)s)[4 * threadIdx.x + 1] = threadIdx.x;
+  __syncwarp();
+  out[threadIdx.x] = s[threadIdx.x] >> (8 + n);  // expect: uninitialised
+}

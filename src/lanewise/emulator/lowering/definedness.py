@@ -2,7 +2,7 @@
 
 One bit a byte, 1 where it is not defined, eight bytes of a lane in a byte: `<32 x i8>` whatever the register's kind.
 Where all sources are constants or were computed from such, LLVM finds that it is zero and nothing is left of it.
-Arithmetic makes all bytes of its result undefined if one of its sources is; copies, logic, shifts by bytes and the like
+Arithmetic makes all bytes of its result undefined if one of its sources is; copies, logic, shifts and the like
 keep bytes apart, so that padding may be copied.
 """
 
@@ -15,6 +15,7 @@ from lanewise.emulator.analysis import CARRY, spec_of, written_and_read
 from lanewise.emulator.flow import registers_in
 from lanewise.emulator.kinds import constant
 from lanewise.emulator.layout import Hooks
+from lanewise.emulator.lowering import undefined_shifts as shifts
 from lanewise.ptx.syntax import (
     TYPE_BITS,
     Instruction,
@@ -187,7 +188,7 @@ class Definedness:
         sources = ins.operands[spec_of(ins).destinations :]
         rule: Callable[[Instruction, Sequence[Operand]], str | None] | None = {
             "shl": self._shl, "shr": self._shr, "prmt": self._prmt, "selp": self._selp, "cvt": self._cvt,
-            "bfe": self._bfe,
+            "bfe": self._bfe, "shf": self._shf,
         }.get(ins.opcode)  # fmt: skip
         if ins.opcode in _LOGIC and types[0] != "pred":
             return self._logic(ins, sources)
@@ -219,23 +220,49 @@ class Definedness:
     def _shr(self, ins: Instruction, sources: Sequence[Operand]) -> str | None:
         return None if ins.type.startswith("s") else self._by_bytes(ins, sources, -1)
 
-    def _by_bytes(self, ins: Instruction, sources: Sequence[Operand], sign: int) -> str | None:
-        count = constant(sources[1])
-        if count is None or count % 8:
-            return None
-        bytes_ = TYPE_BITS[ins.type] // 8
-        return self._and(self._shift(self._and(self.of(sources[0]), (1 << bytes_) - 1), sign * count // 8),
-                         (1 << bytes_) - 1)  # fmt: skip
+    def _by_bytes(self, ins: Instruction, sources: Sequence[Operand], sign: int) -> str:
+        """Each byte is made of one byte of the source, or of two neighbours where bits are left over."""
+        mask = (1 << TYPE_BITS[ins.type] // 8) - 1
+        text, count = self._and(self.of(sources[0]), mask), constant(sources[1])
+        if count is not None:
+            bytes_, bits = divmod(count, 8)
+            moved = self._shift(text, sign * bytes_)
+            if bits:
+                moved = self._or(moved, self._shift(text, sign * (bytes_ + 1)))
+        elif text == ZERO:
+            moved = ZERO
+        else:
+            moved = shifts.shifted(self.t.out.let, text, self._amount(sources[1]), "shl" if sign > 0 else "lshr")
+        return self._or(self._and(moved, mask), self._any(self.of(sources[1])))
+
+    def _amount(self, operand: Operand) -> str:
+        return self.t.vector(self.t.operand(operand, "u32"))
+
+    def _pair(self, sources: Sequence[Operand]) -> str:
+        """Eight bytes of two registers, the second above the first."""
+        return self._or(self._and(self.of(sources[0]), 15), self._shift(self._and(self.of(sources[1]), 15), 4))
+
+    def _shf(self, ins: Instruction, sources: Sequence[Operand]) -> str:
+        both, moved = self._pair(sources), ZERO
+        if both != ZERO:
+            moved = shifts.funnelled(
+                self.t.out.let, both, self._amount(sources[2]), left=ins.has("l"), wrap=ins.has("wrap")
+            )
+        return self._or(self._and(moved, 15), self._any(self.of(sources[2])))
 
     def _prmt(self, ins: Instruction, sources: Sequence[Operand]) -> str | None:
-        selector = constant(sources[2])
-        if selector is None or ins.has("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"):
+        if ins.has("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"):
             return None
-        both = self._or(self._and(self.of(sources[0]), 15), self._shift(self._and(self.of(sources[1]), 15), 4))
+        selector, both = constant(sources[2]), self._pair(sources)
+        if both == ZERO:
+            return self._any(self.of(sources[2]))
+        if selector is None:
+            picked = shifts.permuted(self.t.out.let, both, self._amount(sources[2]))
+            return self._or(picked, self._any(self.of(sources[2])))
         result = ZERO
         for n in range(4):
-            picked = selector >> 4 * n & 7
-            result = self._or(result, self._shift(self._and(both, 1 << picked), n - picked))
+            place = selector >> 4 * n & 7
+            result = self._or(result, self._shift(self._and(both, 1 << place), n - place))
         return result
 
     def _selp(self, ins: Instruction, sources: Sequence[Operand]) -> str | None:
