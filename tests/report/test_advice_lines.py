@@ -47,7 +47,7 @@ def test_findings_are_numbered_within_each_kernel() -> None:
 def test_kernels_together_say_where_to_look_first() -> None:
     text = _report((_finding(4, 50.0),), (_finding(11, 15.0),))
     first, second = text.partition("Look first at\n")[2].splitlines()[:2]
-    assert first == "  2.1  transpose.cu:11: a tile in shared memory, in transpose_shared: 45.0 us"
+    assert first == "  2.1  transpose.cu:11: a tile in shared memory, in transpose_shared: saves 45.0 us"
     assert second.startswith("  1.1  transpose.cu:4: ")
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import pytest
 from html_samples import advised
 from rich.cells import cell_len
+from samples import ALL
 from typer.testing import CliRunner
 
 from lanewise.catalogue import catalogue
 from lanewise.cli.main import app
 from lanewise.report import text
 from lanewise.report.json import to_json
+from lanewise.report.terminal import report_text
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +72,24 @@ def test_the_page_is_chinese_with_the_same_numbers(saved: Path, tmp_path: Path) 
     assert "在共享内存中暂存一个 32 x 33 元素的分块" in chinese
 
 
+@pytest.mark.parametrize("name", [*ALL, "advised"])
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_chinese_report_says_nothing_in_english(name: str, width: int) -> None:
+    """But names: of units, stalls, metrics, rules and commands, of the program's own; and sentences of faults."""
+    run = advised() if name == "advised" else ALL[name]()
+    run = replace(run, findings=(), launches=tuple(replace(n, findings=()) for n in run.launches), unsupported=())
+    report = report_text(run, width, ("sass",), catalogue("zh"))
+    assert all(cell_len(line) <= width for line in report.splitlines() if len(line) < cell_len(line))
+    known = set(re.findall(r"[a-z]+", " ".join([*run.sources.values(), *map(str, run.launches), *run.notes]).lower()))
+    said = set(re.findall(r"[a-z]{3,}", report.lower()))
+    assert said - known <= NAMES
+
+
+NAMES = {"lanewise", "explain", "ladder", "show", "nsight", "compute", "memory", "theoretical", "sectors", "global",
+         "local", "wavefronts", "shared", "ideal", "json", "file", "roofline", "ptx", "cpu", "sass", "transpose",
+         "padded", "flop", "gflop", "tflop", "dram", "mixed", "sigsegv"}  # fmt: skip
+
+
 def test_a_language_that_there_is_none_of_is_one_message(saved: Path) -> None:
     for command in (("show", str(saved)), ("explain", "1.1", str(saved)), ("run", "no-such-program.cu")):
         done = CliRunner().invoke(app, [*command, "--lang", "tlh"])
@@ -76,7 +97,7 @@ def test_a_language_that_there_is_none_of_is_one_message(saved: Path) -> None:
 
 
 def test_every_sentence_fits_its_width_and_loses_nothing() -> None:
-    sentences = {key: sentence for key, sentence in catalogue("zh").sentences.items() if sentence.strip("，；")}
+    sentences = {key: sentence for key, sentence in catalogue("zh").sentences.items() if sentence.strip("，；：")}
     for key, sentence in sentences.items():
         for width in (40, 60, 100):
             lines = text.wrap(sentence, width, first="  1.1  ")

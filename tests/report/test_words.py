@@ -79,6 +79,33 @@ def test_long_names_lose_their_template_arguments_first() -> None:
     assert text.shorten("reduce<Policy<int, 4>, Sum>", 8) == "reduc..."
 
 
+def test_a_variable_is_called_without_its_function() -> None:
+    assert text.variable_name("k(float const*, int)::tile") == "tile"
+    assert text.variable_name("block_sum<Larger>(float, Larger)::part") == "part"
+    assert text.variable_name("lib::table") == "lib::table"
+    assert text.variable_name("(spill)") == "(spill)"
+
+
+def test_a_path_loses_its_first_folders() -> None:
+    assert text.cut_path("a/b/c.cu", 8) == "a/b/c.cu"
+    assert text.cut_path("/usr/include/deep/c.hpp", 15) == ".../deep/c.hpp"
+    assert text.cut_path("/usr/a_very_long_name.hpp", 10) == ".../a_very_long_name.hpp"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0, "0"), (0.05871, "0.0587"), (1.756, "1.76"), (38, "38.0"), (999.6, "1,000"), (2_100_400, "2,100,000")],
+)
+def test_three_digits_without_powers_of_ten(value: float, words: str) -> None:
+    assert text.significant(value) == words
+
+
+def test_bytes_that_round_to_the_next_unit_are_given_in_it() -> None:
+    assert text.size((1 << 20) - 16) == "1 MB"
+    assert text.size(1023 << 10) == "1023 KB"
+    assert text.size(1000) == "1000 B"
+
+
 @given(st.text(), st.integers(10, 200))
 def test_any_name_is_made_harmless_and_fits(name: str, width: int) -> None:
     shown = text.shorten(text.kernel_name(name), width)
@@ -101,7 +128,7 @@ def test_any_name_is_made_harmless_and_fits(name: str, width: int) -> None:
     ],
 )
 def test_types_are_named_as_ptx_names_them(opcode: str, width: int, words: str) -> None:
-    assert type_words(replace(of_global(4, 4), opcode=opcode, width_bits=width)) == words
+    assert type_words(replace(of_global(4, 4), opcode=opcode, width_bits=width), ENGLISH) == words
 
 
 def test_conflicts_are_wavefronts_over_ideal() -> None:

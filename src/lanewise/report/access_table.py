@@ -23,7 +23,6 @@ from lanewise.report.judge import (
 )
 
 STYLES = {Weight.FINE: "", Weight.POOR: "yellow", Weight.BAD: "bold red"}
-LONGEST_ARRAY = 20
 ROOM = 30  # columns in which words are wrapped beside the numbers, rather than written below them
 
 
@@ -33,11 +32,12 @@ class Form:
 
     indent: int  # columns before the kind of access; the mark stands in them
     gap: str  # between kind, space, array and type
+    array: int  # the most columns of an array's name
     short: bool = False
 
 
-SPELLED = Form(indent=11, gap="  ")
-SHORT = Form(indent=6, gap=" ", short=True)
+SPELLED = Form(indent=11, gap="  ", array=20)
+SHORT = Form(indent=6, gap=" ", array=12, short=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +97,12 @@ def _cells(row: AccessRow, form: Form, words: Catalogue) -> tuple[str, ...]:
         unit = unit_words(measured, each, words)
         unit = unit if form.short else words.say("access.each", unit=unit)
         ideal = words.say("access.ideal", number=text.per(measured.ideal, access.requests))
-    array = text.clean(access.array or "")
-    if len(array) > LONGEST_ARRAY:
-        array = array[: LONGEST_ARRAY - 2] + ".."
+    array = text.cut(text.variable_name(access.array or ""), form.array)
     key = "requests_short" if form.short else "request" if access.requests == 1 else "requests"
     number = text.count(access.requests)
     requests = words.say(f"access.{key}", number=number) if access.requests else words.say("access.not_executed")
     kind, space = words.say(f"kind.{access.kind.value}"), words.say(f"space.{access.space.value}")
-    return (kind, space, array, type_words(access), requests, each, unit, ideal)
+    return (kind, space, array, type_words(access, words), requests, each, unit, ideal)
 
 
 def row_words(row: AccessRow, form: Form, words: Catalogue) -> str:

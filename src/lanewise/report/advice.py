@@ -118,13 +118,15 @@ class Worth:
 
 
 def most_worth(blocks: Sequence[tuple[int, Fold]]) -> list[Worth]:
-    """The advice of all blocks, what saves most first."""
-    found = [
-        Worth(fold.launches * (finding.gain.before_us - finding.gain.after_us), number(block, position), finding, fold)
-        for block, fold in blocks
-        for position, finding in enumerate(fold.first.advice, start=1)
-        if finding.gain is not None
-    ]
+    """Of each block the change that saves most (those of one kernel do not add up), what saves most first."""
+    found = []
+    for block, fold in blocks:
+        of_block = [
+            Worth(fold.launches * (gain.before_us - gain.after_us), number(block, position), finding, fold)
+            for position, finding in enumerate(fold.first.advice, start=1)
+            if (gain := finding.gain) is not None
+        ]
+        found += sorted(of_block, key=lambda worth: -worth.saved_us)[:1]
     return sorted(found, key=lambda worth: -worth.saved_us)
 
 

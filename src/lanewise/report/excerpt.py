@@ -6,12 +6,13 @@ a helper in the user's own file at its own line, code of a header at the line th
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from lanewise.records import Access, LineCounts, Said, SourceLine, Space
 from lanewise.report.fold import Fold, add_accesses
-from lanewise.report.judge import Cost, Weight, access_weight, totals, type_words
+from lanewise.report.judge import Cost, Weight, access_weight, totals, value_type
 
 # A line stands in the excerpt without touching memory from this share of the instructions on, in percent.
 HOT_PERCENT = 30
@@ -76,7 +77,7 @@ def place(access: Access) -> Place:
 def as_named(file: str, program: str) -> str:
     """The file as the user named it on the command line, where it was one of the program's inputs."""
     named = (name for name in program.split(" ") if name and file.endswith(f"/{name.removeprefix('./')}"))
-    return next(named, file)
+    return next(named, posixpath.normpath(file))
 
 
 def basename(path: str) -> str:
@@ -149,7 +150,7 @@ def _add(rows: list[AccessRow], new: AccessRow) -> None:
 def _alike(a: Access, b: Access) -> bool:
     def shape(access: Access) -> object:
         return (
-            (access.basis, access.space, access.kind, access.width_bits, type_words(access)),
+            (access.basis, access.space, access.kind, access.width_bits, value_type(access)),
             (access.array, access.pattern, access.stride_bytes),
         )
 

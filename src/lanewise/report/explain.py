@@ -8,11 +8,13 @@ from lanewise.catalogue import Catalogue, parts
 from lanewise.errors import UsageError
 from lanewise.records import Finding, LaneSample, LaunchRecord, RunResult, Space
 from lanewise.report import advice, text
+from lanewise.report.executed import as_executed
 from lanewise.report.fold import fold_launches
 from lanewise.report.timing import microseconds
 
 SECTOR_BYTES, WORD_BYTES, BANKS = 32, 4, 32
-_A_ROW = 8  # lanes
+_ROWS = (8, 4, 2, 1)  # lanes in a row, as many as fit
+_FRONT = 7  # columns of the number of a row's first lane
 
 
 def find(result: RunResult, named: str) -> tuple[LaunchRecord, Finding]:
@@ -37,9 +39,12 @@ def explain_lines(result: RunResult, named: str, words: Catalogue, width: int) -
     price = advice.said(finding, "price", words)
     if price:
         lines += text.wrap(words.say("report.price", price=price), width, first="  ")
-    lines += ["", *_arithmetic(finding, words)]
+    lines += [
+        "",
+        *(line for sentence in _arithmetic(finding, words) for line in text.wrap(sentence, width, first="  ")),
+    ]
     for sample in finding.samples or _of_line(launch, finding):
-        lines += ["", *_lanes(sample, words)]
+        lines += ["", *_lanes(as_executed(sample, launch), words, width)]
     return lines
 
 
@@ -47,7 +52,7 @@ def _arithmetic(finding: Finding, words: Catalogue) -> Iterator[str]:
     gain = finding.gain
     if gain is None:
         return
-    yield "  " + words.say(
+    yield words.say(
         "explain.saved",
         before=microseconds(gain.before_us),
         after=microseconds(gain.after_us),
@@ -63,24 +68,30 @@ def _of_line(launch: LaunchRecord, finding: Finding) -> tuple[LaneSample, ...]:
     return tuple(s for s in launch.samples if (s.file, s.line) == (finding.file, finding.line))
 
 
-def _lanes(sample: LaneSample, words: Catalogue) -> Iterator[str]:
+def _lanes(sample: LaneSample, words: Catalogue, width: int) -> Iterator[str]:
     """Each lane with its byte from the first, and the sector, or the bank and word, that it falls into."""
     shared = sample.space == Space.SHARED
     where = [None if at is None else sample.base + at for at in sample.lanes]
     on = [at for at in where if at is not None]
     unit = WORD_BYTES if shared else SECTOR_BYTES
     pieces = {piece for at in on for piece in range(at // unit, (at + sample.width_bits // 8 - 1) // unit + 1)}
-    yield "  " + words.say(
-        "explain.banks" if shared else "explain.sectors",
+    heading = words.say("explain.banks" if shared else "explain.sectors")
+    said = words.say(
+        "explain.recorded",
         kind=f"@kind.{sample.kind.value}",
+        bits=str(sample.width_bits),
         ptx_line=str(sample.ptx_line),
-        lanes=str(len(on)),
-        pieces=str(len(pieces)),
+        lanes=words.count(len(on), "lane"),
+        pieces=words.count(len(pieces), "word" if shared else "sector"),
     )
+    for sentence in (said, heading):
+        yield from text.wrap(sentence, width, first="  ")
     first = min(pieces, default=0)
-    for row in range(0, len(where), _A_ROW):
-        cells = [_cell(at, shared, first) for at in where[row : row + _A_ROW]]
-        yield f"  {row:>4}  " + " ".join(f"{cell:>9}" for cell in cells)
+    cells = [_cell(at, shared, first) for at in where]
+    column = max(map(len, cells)) + 1
+    a_row = next(count for count in _ROWS if count * column <= width - _FRONT or count == _ROWS[-1])
+    for row in range(0, len(cells), a_row):
+        yield f"{row:>{_FRONT - 1}} " + "".join(f"{cell:>{column}}" for cell in cells[row : row + a_row])
 
 
 def _cell(at: int | None, shared: bool, first: int) -> str:

@@ -147,12 +147,17 @@ def unit_words(measured: Cost, each: str, words: Catalogue) -> str:
     return words.say(f"access.{measured.unit.removesuffix('s') if each == '1' else measured.unit}")
 
 
-def type_words(access: Access) -> str:
-    """The type as PTX names it, or its width where PTX only says bits: f32, 4 x f32, 32-bit, 4 x 32-bit."""
+def value_type(access: Access) -> tuple[str, str]:
+    """How many values a lane moves (empty for one), and their type as PTX names it; empty where PTX only says bits."""
     modifiers = access.opcode.split(".")[1:]
-    lanes = next((m[1:] for m in modifiers if m in ("v2", "v4", "v8")), "")
+    many = next((m[1:] for m in modifiers if m in ("v2", "v4", "v8")), "")
     kind = next((m for m in reversed(modifiers) if m[:1] in "fsu" and m[1:].split("x")[0].isdigit()), "")
-    kind = kind or next((m for m in reversed(modifiers) if m.startswith("bf16")), "")
-    if not kind:
-        kind = f"{access.width_bits // int(lanes or 1)}-bit" if access.width_bits else ""
-    return f"{lanes} x {kind}" if lanes else kind
+    return many, kind or next((m for m in reversed(modifiers) if m.startswith("bf16")), "")
+
+
+def type_words(access: Access, words: Catalogue) -> str:
+    """The type as PTX names it, or its width where PTX only says bits: f32, 4 x f32, 32-bit, 4 x 32-bit."""
+    many, kind = value_type(access)
+    if not kind and access.width_bits:
+        kind = words.say("pattern.bits", bits=str(access.width_bits // int(many or 1)))
+    return f"{many} x {kind}" if many else kind

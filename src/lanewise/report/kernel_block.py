@@ -113,12 +113,12 @@ def _excerpt_lines(rows: Sequence[SourceRow], fold: Fold, program: str, words: C
     for file in files:
         of_file = [row for row in rows if row.file == file]
         if named and file is not None:
-            lines.append(Text(f"  {text.clean(names[file])}", style="dim"))
+            lines.append(Text(f"  {text.cut_path(text.clean(names[file]), width - 2)}", style="dim"))
         margin = min((_margin(row.text) for row in of_file if row.text and row.text.strip()), default=0)
         for row in of_file:
             if row.line is not None:
                 lines.append(_source_text(row, digits, margin, words, width))
-            lines += _branch_lines(row, fold, words, table.form.indent)
+            lines += _branch_lines(row, fold, words, table.form.indent, width)
             shown = heaviest(row.accesses, MOST_ROWS)
             for access in shown:
                 if row.line is None:
@@ -168,7 +168,7 @@ def _source_text(row: SourceRow, digits: int, margin: int, words: Catalogue, wid
     return line
 
 
-def _branch_lines(row: SourceRow, fold: Fold, words: Catalogue, indent: int) -> list[Text]:
+def _branch_lines(row: SourceRow, fold: Fold, words: Catalogue, indent: int, width: int) -> list[Text]:
     parts = []
     if row.instructions and 100 * row.instructions >= HOT_PERCENT * fold.ptx_instructions:
         parts.append(words.say("access.share", share=text.percent(row.instructions, fold.ptx_instructions)))
@@ -178,4 +178,5 @@ def _branch_lines(row: SourceRow, fold: Fold, words: Catalogue, indent: int) -> 
     if not parts:
         return []
     front = f"{MARKS[row.branch_weight]:>3}".ljust(indent)
-    return [Text(front + words.listed(parts), style=STYLES[row.branch_weight] or "dim")]
+    style = STYLES[row.branch_weight] or "dim"
+    return [Text(line, style=style) for line in text.wrap(words.listed(parts), width, first=front, rest=" " * indent)]

@@ -13,9 +13,10 @@ from lanewise.report import text
 from lanewise.report.fold import Fold
 
 ROWS = 10
+DECADES_BEYOND = 2  # shown right of the ridge; kernels that hardly touch DRAM stand at the edge
 MOST_KERNELS = 26
+_EDGE = " |"
 _DECADES_BELOW = 3.0  # shown under the roof of arithmetic
-_LEFT = 12  # columns of the scale
 
 
 def roofline_lines(folds: Iterable[Fold], words: Catalogue, width: int) -> list[Text]:
@@ -25,27 +26,28 @@ def roofline_lines(folds: Iterable[Fold], words: Catalogue, width: int) -> list[
     if not points:
         return []
     points = points[:MOST_KERNELS]
-    columns = min(width, 100) - _LEFT
     roof = points[0][1]
+    left = len(_speed(roof.gflops_roof)) + len(_EDGE)
+    columns = min(width, 100) - left
     ridge = roof.gflops_roof / roof.dram_roof_gb_s
-    intensities = [math.log10(r.flops_per_byte or 1) for _, r in points]
+    high = math.ceil(math.log10(ridge)) + DECADES_BEYOND
+    intensities = [min(math.log10(r.flops_per_byte or 1), high) for _, r in points]
     low = math.floor(min([*intensities, math.log10(ridge) - 1]))
-    high = math.ceil(max([*intensities, math.log10(ridge) + 1]))
     grid = _roofs(roof, low, high, columns)
     letters = []
     for number, (launch, own) in enumerate(points):
         letter = chr(ord("a") + number)
-        column = round((math.log10(own.flops_per_byte or 1) - low) / (high - low) * (columns - 1))
-        grid[_row(own.gflops, roof)][column] = letter
-        letters.append(_letter(letter, launch, own))
-    lines = [Text(words.say("html.roofline"), style="bold"), *_scaled(grid, roof)]
-    ticks = " " * _LEFT
+        column = round((intensities[number] - low) / (high - low) * (columns - 1))
+        _set(grid[_row(own.gflops, roof)], column, letter)
+        letters.append(_letter(letter, launch, own, words))
+    lines = [Text(words.say("html.roofline"), style="bold"), *_scaled(grid, roof, left)]
+    ticks = " " * left
     for decade in range(low, high + 1):
-        label = f"{10.0**decade:g}"
-        column = _LEFT + min(round((decade - low) / (high - low) * (columns - 1)), columns - len(label))
+        label = f"{10.0**decade:,.{max(0, -decade)}f}"
+        column = left + min(round((decade - low) / (high - low) * (columns - 1)), columns - len(label))
         ticks = ticks.ljust(column)[:column] + label
     lines.append(Text(ticks))
-    lines.append(Text(" " * _LEFT + words.say("report.roofline_x"), style="dim"))
+    lines.append(Text(" " * left + words.say("report.roofline_x"), style="dim"))
     return lines + [Text(line) for entry in letters for line in text.wrap(entry, width, first="  ", rest="     ")]
 
 
@@ -65,15 +67,29 @@ def _roofs(roof: Roof, low: int, high: int, columns: int) -> list[list[str]]:
     return grid
 
 
-def _scaled(grid: list[list[str]], roof: Roof) -> list[Text]:
+def _set(row: list[str], column: int, letter: str) -> None:
+    """The letter at its column, or beside it where others stand there."""
+    free = (at for at in sorted(range(len(row)), key=lambda at: abs(at - column)) if not row[at].isalpha())
+    row[next(free, column)] = letter
+
+
+def _scaled(grid: list[list[str]], roof: Roof, left: int) -> list[Text]:
     lines = []
     for number, row in enumerate(grid):
-        speed = roof.gflops_roof / 10 ** (_DECADES_BELOW * number / (ROWS - 1))
-        label = f"{speed:,.0f} GF/s" if number % 3 == 0 else ""
-        lines.append(Text(f"{label:>{_LEFT - 2}} |{''.join(row).rstrip()}"))
+        label = _speed(roof.gflops_roof / 10 ** (_DECADES_BELOW * number / (ROWS - 1))) if number % 3 == 0 else ""
+        lines.append(Text(f"{label:>{left - len(_EDGE)}}{_EDGE}{''.join(row).rstrip()}"))
     return lines
 
 
-def _letter(letter: str, launch: LaunchRecord, own: Roof) -> str:
-    name = text.kernel_name(launch.kernel)
-    return f"{letter}  {name}: {own.flops_per_byte:.3g} a byte, {own.gflops:,.0f} GFLOP/s"
+def _speed(gflops: float) -> str:
+    return f"{gflops:,.0f} GF/s"
+
+
+def _letter(letter: str, launch: LaunchRecord, own: Roof, words: Catalogue) -> str:
+    return words.say(
+        "report.roofline_point",
+        letter=letter,
+        kernel=text.kernel_name(launch.kernel),
+        intensity=text.significant(own.flops_per_byte or 0),
+        speed=f"{own.gflops:,.0f}",
+    )

@@ -93,7 +93,8 @@ def report_lines(
     ]
     for block in blocks:
         lines += [Text(""), *block.lines(width, show)]
-    lines += _left_out(folds, shown, words, width)
+    for sentence in left_out(folds, shown, words):
+        lines += [Text(""), *(Text(line) for line in text.wrap(sentence, width))]
     lines += _findings(result, words, width)
     advised = [(block.number, block.fold) for block in blocks if block.fold.first.advised]
     lines += look_first(advised, words, width, MOST_WORST) if advised else _worst(blocks, words, width)
@@ -114,13 +115,13 @@ def _title(result: RunResult, words: Catalogue, width: int) -> Text:
     return line
 
 
-def _left_out(folds: Sequence[Fold], shown: Sequence[bool], words: Catalogue, width: int) -> list[Text]:
+def left_out(folds: Sequence[Fold], shown: Sequence[bool], words: Catalogue) -> list[str]:
+    """Of each kernel with blocks that are not shown, how many."""
     counted = Counter(text.kernel_name(fold.first.kernel) for fold, show in zip(folds, shown, strict=True) if not show)
-    lines: list[Text] = []
-    for name, shapes in counted.items():
-        sentence = words.say("ended.left_out", name=name, blocks=words.count(shapes, "block_lighter"))
-        lines += [Text(""), *(Text(line) for line in text.wrap(sentence, width))]
-    return lines
+    return [
+        words.say("ended.left_out", name=name, blocks=words.count(shapes, "block_lighter"))
+        for name, shapes in counted.items()
+    ]
 
 
 def _worst(blocks: Sequence[KernelBlock], words: Catalogue, width: int) -> list[Text]:

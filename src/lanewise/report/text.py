@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 
 from rich.cells import cell_len, set_cell_size
 
+_SCOPE = re.compile(r"^.*\)[^:()]*::")  # the function that a variable is in
 _TEMPLATE = re.compile(r"<[^<>]*>")
 # A line may be broken at blanks, and before and after a Chinese character; not before punctuation that ends something,
 # nor after a bracket that opens.
@@ -38,6 +40,14 @@ def per(total: int, requests: int) -> str:
     return f"~{text[:-3]}" if text.endswith(".00") else text.rstrip("0")
 
 
+def significant(value: float) -> str:
+    """A quantity of any size in three digits, without powers of ten: 0.0587, 1.76, 2,100,000."""
+    if value == 0:
+        return "0"
+    digits = 2 - math.floor(math.log10(abs(value)))
+    return f"{round(value, digits):,.{max(digits, 0)}f}"
+
+
 def percent(part: int, whole: int) -> str:
     """`part` of `whole` in whole percent, never rounded to 0 or 100 when it is neither."""
     if whole == 0:
@@ -53,7 +63,7 @@ def percent(part: int, whole: int) -> str:
 def size(value: int) -> str:
     """Bytes for people: 512 B, 4 KB (4,096 bytes), 1.5 KB."""
     for unit, scale in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
-        if value >= scale:
+        if round(1024 * value / scale, 1) >= 1024:  # what the smaller unit would round up to 1024 of
             return f"{value / scale:.1f}".removesuffix(".0") + f" {unit}"
     return f"{value} B"
 
@@ -80,6 +90,16 @@ def kernel_name(demangled: str) -> str:
     return name[:end].removeprefix("void ").strip() or name
 
 
+def variable_name(demangled: str) -> str:
+    """A variable without the function that it stands in: `k(float*)::tile` is `tile`."""
+    return _SCOPE.sub("", clean(demangled))
+
+
+def share(fraction: float) -> str:
+    """A share of 1 in whole percent, as `percent` writes it."""
+    return percent(round(100_000 * fraction), 100_000)
+
+
 def shorten(name: str, width: int) -> str:
     """The name with its innermost template arguments replaced by dots until it fits, then cut."""
     marker = "\0"
@@ -90,6 +110,13 @@ def shorten(name: str, width: int) -> str:
         name = shorter
     name = name.replace(marker, "<..>")
     return cut(name, width)
+
+
+def cut_path(path: str, width: int) -> str:
+    """The path, its first folders replaced by dots where it takes more than `width` columns."""
+    while cell_len(path) > width and "/" in path.removeprefix(".../"):
+        path = f".../{path.removeprefix('.../').partition('/')[2]}"
+    return path
 
 
 def cut(line: str, width: int) -> str:

@@ -70,16 +70,12 @@ def _of(reached: float, most: float, unit: str, words: Catalogue) -> str:
         reached=f"{reached / scale:.3g}",
         most=f"{most / scale:.3g}",
         unit=unit,
-        share=text.percent(round(reached), round(most)),
+        share=text.share(reached / most),
     )
 
 
 def _bound(launch: LaunchRecord, words: Catalogue) -> str:
-    busy = [
-        f"{unit.name} {text.percent(round(1000 * unit.share), 1000)}"
-        for unit in launch.units[:MOST_UNITS]
-        if unit.share >= _SHOWN
-    ]
+    busy = [f"{unit.name} {text.share(unit.share)}" for unit in launch.units[:MOST_UNITS] if unit.share >= _SHOWN]
     parts = [words.say("timing.bound", unit=bound_words(launch.bound, words), stall=launch.stall or "")]
     if busy:
         parts.append(words.say("timing.busy", units=words.listed(busy)))
@@ -89,9 +85,9 @@ def _bound(launch: LaunchRecord, words: Catalogue) -> str:
 def _memory(memory: MemoryTraffic, caches: str | None, words: Catalogue) -> str:
     parts = []
     if memory.l1_hit_rate is not None:
-        parts.append(words.say("timing.l1_hits", share=f"{memory.l1_hit_rate:.0%}"))
+        parts.append(words.say("timing.l1_hits", share=text.share(memory.l1_hit_rate)))
     if memory.l2_hit_rate is not None:
-        parts.append(words.say("timing.l2_hits", share=f"{memory.l2_hit_rate:.0%}"))
+        parts.append(words.say("timing.l2_hits", share=text.share(memory.l2_hit_rate)))
     read, written = (text.size(n) for n in (memory.dram_read_bytes, memory.dram_write_bytes))
     parts.append(words.say("timing.dram_bytes", read=read, written=written))
     if memory.share < 1:

@@ -71,7 +71,9 @@ def _access_problem(
     record = max(costs, key=lambda item: item[0])[1].access if costs else accesses[0].access
     kind = record.kind.value
     what = (
-        words.say(f"verdict.of_{kind}", array=text.clean(record.array)) if record.array else words.say(f"kind.{kind}")
+        words.say(f"verdict.of_{kind}", array=text.variable_name(record.array))
+        if record.array
+        else words.say(f"kind.{kind}")
     )
     measured = cost(record)
     if measured is None:  # constant memory, the only one that is marked without a count

@@ -6,7 +6,7 @@ What pygal adds for charts that stand alone (styles, a script, comments with the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from xml.etree import ElementTree
@@ -21,13 +21,15 @@ from lanewise.hardware.launch import refuse
 from lanewise.hardware.occupancy import occupancy
 from lanewise.records import LaunchRecord, Roof
 from lanewise.report import text
+from lanewise.report.roofline import DECADES_BEYOND
 
 _CURVE = (330, 210)
 _ROOFLINE = (760, 380)
 _DROPPED = ("defs", "title", "desc")
 _SHARED_STEP = 2048  # bytes
-_DECADES_BEYOND = 2  # of the roofline, right of its ridge
-_LABEL = 20  # units of the drawing that a number needs
+# Units of the drawing: what a number needs; a label from its dot, and below its middle; from where labels stand left.
+_LABEL, _BESIDE, _BASELINE, _LEFT_FROM = 20, 9, 4, 600
+_SHARED_TICK = 32 * 1024  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +104,8 @@ def _curve_chart(curve: Curve, label: str) -> Markup:
     last = curve.points[-1][0]
     step = last / 4
     if kilobytes:
-        chart.x_labels = [round(n * step) for n in range(5)]
-        chart.x_value_formatter = lambda value: text.size(round(value / 1024) * 1024)
+        chart.x_labels = list(range(0, last + 1, _SHARED_TICK * (2 if last > 4 * _SHARED_TICK else 1)))
+        chart.x_value_formatter = lambda value: text.size(round(value))
     else:
         chart.x_labels = [round(n * step / 32) * 32 for n in range(5)]
         chart.x_value_formatter = lambda value: f"{value:.0f}"
@@ -146,7 +148,7 @@ def roofline_chart(points: Sequence[Point], label: str) -> Markup:
         math.log10(roof.dram_roof_gb_s),
         math.log10(roof.gflops_roof),
     )
-    right = math.ceil(ridge) + _DECADES_BEYOND
+    right = math.ceil(ridge) + DECADES_BEYOND
     at = [(min(math.log10(p.roof.flops_per_byte or 1), right), math.log10(p.roof.gflops)) for p in points]
     left = math.floor(min(*(x for x, _ in at), ridge - 1))
     top = math.ceil(ceiling + 0.1)
@@ -156,18 +158,17 @@ def roofline_chart(points: Sequence[Point], label: str) -> Markup:
     chart.y_labels = list(range(bottom, top + 1))
     chart.x_value_formatter = _power
     chart.value_formatter = _power
-    chart.print_labels = True
     begin = max(left, bottom - slope)
     chart.add("", [(begin, begin + slope), (ridge, ceiling), (right, ceiling)], show_dots=False)
     decade = (_ROOFLINE[0] / (right - left), _ROOFLINE[1] / (top - bottom))
     labels = _together(at, [point.number for point in points], decade)
     chart.add(
         "",
-        [{"value": place, "label": words} for place, words in zip(at, labels, strict=True)],
+        [{"value": place} for place in at],
         stroke=False,
         dots_size=5,
     )
-    return _svg(chart, label)
+    return _svg(chart, label, {number: words for number, words in enumerate(labels) if words})
 
 
 def _together(at: Sequence[tuple[float, float]], numbers: Sequence[int], decade: tuple[float, float]) -> list[str]:
@@ -205,9 +206,13 @@ def _chart(size: tuple[int, int], **options: object) -> XY:
     )
 
 
-def _svg(chart: XY, label: str) -> Markup:
-    """The drawing as one image with a name, without what only a file of its own needs."""
+def _svg(chart: XY, label: str, beside: Mapping[int, str] | None = None) -> Markup:
+    """The drawing as one image with a name, without what only a file of its own needs. `beside`: what stands beside
+    dots, by their places among all; pygal's own labels lie some way off."""
     root = ElementTree.fromstring(chart.render(is_unicode=True))
+    groups = [group for group in root.iter() if group.get("class") == "dots"]
+    for number, words in (beside or {}).items():
+        _label_dot(groups[number], words)
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag.rpartition("}")[2] in _DROPPED:
@@ -219,3 +224,12 @@ def _svg(chart: XY, label: str) -> Markup:
             element.attrib.pop("class", None)
     root.attrib = {"class": "chart", "viewBox": root.get("viewBox", ""), "role": "img", "aria-label": label}
     return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _label_dot(group: ElementTree.Element, words: str) -> None:
+    """Right of the dot, or left of it near the right edge."""
+    dot = next(child for child in group if child.tag.endswith("circle"))
+    x, y = float(dot.get("cx", 0)), float(dot.get("cy", 0))
+    left = x > _LEFT_FROM
+    place = {"class": "left" if left else "right", "x": f"{x - _BESIDE if left else x + _BESIDE:.1f}"}
+    ElementTree.SubElement(group, "text", {**place, "y": f"{y + _BASELINE:.1f}"}).text = words

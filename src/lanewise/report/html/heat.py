@@ -156,7 +156,7 @@ def _line(
 def _cells(row: AccessRow, words: Catalogue, *, with_ptx: bool) -> AccessCells:
     access, measured = row.access, cost(row.access)
     kind, space = words.say(f"kind.{access.kind.value}"), words.say(f"space.{access.space.value}")
-    parts = [kind, space, access.array or "", type_words(access)]
+    parts = [kind, space, text.variable_name(access.array or ""), type_words(access, words)]
     if with_ptx:
         parts.insert(0, f"{words.say('access.ptx_line', line=str(access.ptx_line))}: {access.opcode},")
     each = ideal = ""

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from lanewise.catalogue import Catalogue, catalogue
 from lanewise.records import RunResult
@@ -37,6 +37,7 @@ def to_html(result: RunResult, words: Catalogue | None = None) -> str:
             version=__version__,
             language=words.language,
             say=words.say,
+            count=words.count,
             roofline=roofline_chart(view.roofline, words.say("html.roofline_name")) if view.roofline else None,
             style=Markup(style),
             script=Markup(script),
@@ -57,11 +58,23 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_clean,
     )
+    environment.filters["prose"] = _prose
     environment.filters["us"] = microseconds
     environment.filters["size"] = text.size
     environment.filters["count"] = text.count
+    environment.filters["share"] = text.share
+    environment.filters["significant"] = text.significant
     environment.globals["marks"] = MARKS
     return environment
+
+
+def _prose(value: str) -> Markup:
+    """A sentence with what stands between backticks as code."""
+    parts = text.clean(value).split("`")
+    if len(parts) % 2 == 0:
+        return escape(text.clean(value))
+    tags = ("{}", "<code>{}</code>")
+    return Markup("").join(Markup(tags[number % 2]).format(part) for number, part in enumerate(parts))
 
 
 def _clean(value: object) -> object:

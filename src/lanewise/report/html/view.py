@@ -12,6 +12,7 @@ from lanewise.records import Finding, LaneSample, LaunchRecord, RunResult, Unit
 from lanewise.report import advice, facts, text
 from lanewise.report.check import all_findings, summary_sentences
 from lanewise.report.excerpt import basename, excerpt
+from lanewise.report.executed import as_executed
 from lanewise.report.findings import use_words, where_words
 from lanewise.report.fold import Fold, fold_launches, worth_showing
 from lanewise.report.html.charts import Curve, Point, occupancy_curves, roofline_points
@@ -20,7 +21,7 @@ from lanewise.report.html.hierarchy import Flow, flows
 from lanewise.report.html.lane_map import LaneMap, lane_map
 from lanewise.report.judge import Weight
 from lanewise.report.legend import legend
-from lanewise.report.terminal import summary
+from lanewise.report.terminal import left_out, summary
 from lanewise.report.timing import bound_words, microseconds, timing_facts
 from lanewise.report.verdict import praise, problems
 
@@ -92,6 +93,7 @@ class KernelView:
     curves: tuple[Curve, ...]
     times: tuple[str, ...]
     weight: Weight
+    only_diverges: bool  # the weight is that of branches, not of accesses
     time_us: float | None  # of the last launch
     total_us: float | None
     saved_us: float
@@ -116,7 +118,7 @@ class PageView:
     summary: str
     checked: tuple[str, ...]  # what checks looked at
     kernels: tuple[KernelView, ...]
-    left_out: tuple[tuple[str, int], ...]  # kernels, and how many of their folds are not shown
+    left_out: tuple[str, ...]  # which kernels have folds that are not shown
     worth: tuple[WorthView, ...]
     roofline: tuple[Point, ...]
     findings: tuple[FindingView, ...]
@@ -134,7 +136,6 @@ def page_view(result: RunResult, words: Catalogue) -> PageView:
         for number, (fold, show) in enumerate(zip(folds, shown, strict=True), start=1)
         if show
     )
-    left = Counter(text.kernel_name(fold.first.kernel) for fold, show in zip(folds, shown, strict=True) if not show)
     numbered = [(number, fold) for number, (fold, show) in enumerate(zip(folds, shown, strict=True), 1) if show]
     in_launches = {finding for launch in result.launches for finding in launch.findings}
     of_run = Counter(finding for finding in result.findings if finding not in in_launches)
@@ -145,7 +146,7 @@ def page_view(result: RunResult, words: Catalogue) -> PageView:
         summary=summary(result, folds, words),
         checked=tuple(summary_sentences(result.check, all_findings(result), words)) if result.check is not None else (),
         kernels=kernels,
-        left_out=tuple(left.items()),
+        left_out=tuple(left_out(folds, shown, words)),
         worth=tuple(_worth(found, words) for found in advice.most_worth(numbered)[:MOST_WORTH]),
         roofline=roofline_points(
             [(number, text.kernel_name(fold.first.kernel), fold.first.roof) for number, fold in numbered]
@@ -196,23 +197,26 @@ def _kernel(
         next_step=(first.occupancy.next_step or "") if first.occupancy is not None else "",
         findings=tuple(_finding(finding, count, words, result.program) for finding, count in fold.findings),
         advice=tuple(
-            _advice(finding, advice.number(number, place), words) for place, finding in enumerate(first.advice, 1)
+            _advice(finding, first, advice.number(number, place), words)
+            for place, finding in enumerate(first.advice, 1)
         ),
         verdict=_verdict(fold, [problem.sentence for problem in found], words),
         files=heat_files(fold, rows, code, sources, words, result.program),
-        maps=_maps([s for s in first.samples if _sameness(s) not in with_advice], words)[:MOST_MAPS],
+        maps=_maps([s for s in first.samples if _sameness(s) not in with_advice], first, words)[:MOST_MAPS],
         flows=flows(first),
         units=tuple(unit for unit in first.units[:MOST_UNITS] if unit.share >= 0.005),
         curves=occupancy_curves(first),
         times=tuple(microseconds(time) for time in times[:MOST_TIMES]) if len(times) > 1 else (),
         weight=max((row.weight for row in rows), default=Weight.FINE),
+        only_diverges=any(row.branch_weight for row in rows)
+        and not any(access.weight for row in rows for access in row.accesses),
         time_us=times[-1] if times else None,
         total_us=sum(times) if times else None,
         saved_us=before - after,
         saved_percent=round(100 * (before - after) / before) if before else 0,
         bound=bound_words(first.bound, words),
         occupancy=round(100 * first.occupancy.fraction) if first.occupancy is not None else None,
-        roof=f"{roof} {text.percent(round(1000 * share), 1000)}" if roof else "",
+        roof=f"{roof} {text.share(share)}" if roof else "",
         roof_share=share,
     )
 
@@ -246,7 +250,7 @@ def _verdict(fold: Fold, sentences: Sequence[str], words: Catalogue) -> tuple[st
     return tuple(sentences) or ((praise(fold, words),) if fold.first.completed else ())
 
 
-def _advice(finding: Finding, number: str, words: Catalogue) -> AdviceView:
+def _advice(finding: Finding, launch: LaunchRecord, number: str, words: Catalogue) -> AdviceView:
     gain = finding.gain
     return AdviceView(
         number=number,
@@ -261,14 +265,15 @@ def _advice(finding: Finding, number: str, words: Catalogue) -> AdviceView:
         before_us=gain.before_us if gain is not None else 0.0,
         after_us=gain.after_us if gain is not None else 0.0,
         commands=tuple(advice.pointers(finding, number, words)),
-        maps=_maps(finding.samples, words),
+        maps=_maps(finding.samples, launch, words),
     )
 
 
-def _maps(samples: Sequence[LaneSample], words: Catalogue) -> tuple[MapView, ...]:
+def _maps(samples: Sequence[LaneSample], launch: LaunchRecord, words: Catalogue) -> tuple[MapView, ...]:
     """Those that can be drawn, the farthest from its ideal first; copies of one access (by unrolling) once."""
-    different = {_sameness(sample): sample for sample in reversed(samples)}
-    first_of_each = [sample for sample in samples if different[_sameness(sample)] is sample]
+    executed = [as_executed(sample, launch) for sample in samples]
+    different = {_sameness(sample): sample for sample in reversed(executed)}
+    first_of_each = [sample for sample in executed if different[_sameness(sample)] is sample]
     drawn = [(sample, made) for sample in first_of_each if (made := lane_map(sample)) is not None]
     drawn.sort(key=lambda item: -(item[1].actual / max(item[1].ideal, 1)))
     return tuple(MapView(_title(sample, words), made) for sample, made in drawn)
@@ -281,22 +286,19 @@ def _sameness(sample: LaneSample) -> LaneSample:
 
 
 def _title(sample: LaneSample, words: Catalogue) -> str:
-    """`transpose.cu:10, store global out, 32 bits`."""
+    """`transpose.cu:10, store global \`out\`, 32 bits`."""
     if sample.file is not None and sample.line is not None:
         where = f"{basename(sample.file)}:{sample.line}"
     else:
         where = words.say("access.ptx_line", line=str(sample.ptx_line))
-    what = " ".join(
-        part
-        for part in (
-            words.say(f"kind.{sample.kind.value}"),
-            words.say(f"space.{sample.space.value}"),
-            sample.array or "",
-        )
-        if part
+    return words.say(
+        "html.map_title_array" if sample.array else "html.map_title",
+        place=where,
+        kind=f"@kind.{sample.kind.value}",
+        space=f"@space.{sample.space.value}",
+        array=text.variable_name(sample.array or ""),
+        bits=str(sample.width_bits),
     )
-    bits = words.say("html.bits")
-    return f"{where}, {what}, {sample.width_bits} {bits}"
 
 
 def _finding(finding: Finding, times: int, words: Catalogue, program: str) -> FindingView:
