@@ -74,7 +74,9 @@ def test_curves_keep_their_corners() -> None:
 
 
 def test_numbers_of_points_that_lie_on_each_other_stand_together() -> None:
-    assert _together([(0, 0), (0.01, 0), (3, 0)], [1, 2, 3], (100, 100)) == ["1, 2", "", "3"]
+    assert _together([(0, 0), (0.01, 0), (3, 0)], [1, 2, 3], (100, 100)) == ["", "1, 2", "3"]
+    assert _together([(0, 0), (0.3, 0), (0.6, 0.1)], [1, 2, 3], (100, 100)) == ["", "", "1, 2, 3"]
+    assert _together([(0, 0), (0.1, 0.2)], [1, 2], (100, 100)) == ["1", "2"]
 
 
 def test_an_unknown_device_has_no_curves() -> None:

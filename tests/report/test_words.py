@@ -131,6 +131,14 @@ def test_types_are_named_as_ptx_names_them(opcode: str, width: int, words: str) 
     assert type_words(replace(of_global(4, 4), opcode=opcode, width_bits=width), ENGLISH) == words
 
 
+def test_machine_code_may_move_more_values_at_once() -> None:
+    joined = replace(of_global(4, 4), opcode="ld.shared.f32", width_bits=128, basis="sass")
+    assert type_words(joined, ENGLISH) == "4 x f32"
+    assert type_words(replace(joined, opcode="ld.shared.v2.f16x2"), ENGLISH) == "4 x f16x2"
+    assert type_words(replace(joined, width_bits=32), ENGLISH) == "f32"
+    assert type_words(replace(joined, opcode="ld.shared.b32"), ENGLISH) == "128-bit"
+
+
 def test_conflicts_are_wavefronts_over_ideal() -> None:
     assert conflict_words(shared(32, 1), ENGLISH) == "32-way conflict"
     assert conflict_words(shared(3.4, 1), ENGLISH) == "3.4-way conflict"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -15,6 +16,7 @@ SECTORS, WAVEFRONTS = "sectors", "wavefronts"
 WARP_LANES = 32
 BANKS = 32
 BANK_BYTES = 4
+_TYPE = re.compile(r"(?:[fsu]|bf)\d+(?:x\d+)?")  # a type with a meaning, where b32 says only bits
 
 
 class Weight(IntEnum):
@@ -148,11 +150,16 @@ def unit_words(measured: Cost, each: str, words: Catalogue) -> str:
 
 
 def value_type(access: Access) -> tuple[str, str]:
-    """How many values a lane moves (empty for one), and their type as PTX names it; empty where PTX only says bits."""
+    """How many values a lane moves (empty for one), and their type as PTX names it; empty where PTX only says bits.
+    Machine code may move more of them at once than PTX does."""
     modifiers = access.opcode.split(".")[1:]
     many = next((m[1:] for m in modifiers if m in ("v2", "v4", "v8")), "")
-    kind = next((m for m in reversed(modifiers) if m[:1] in "fsu" and m[1:].split("x")[0].isdigit()), "")
-    return many, kind or next((m for m in reversed(modifiers) if m.startswith("bf16")), "")
+    kind = next((m for m in reversed(modifiers) if _TYPE.fullmatch(m)), "")
+    if kind and access.basis == "sass":
+        one = math.prod(map(int, re.findall(r"\d+", kind)))
+        values, rest = divmod(access.width_bits, one)
+        many = str(values) if rest == 0 and values > int(many or 1) else many
+    return many, kind
 
 
 def type_words(access: Access, words: Catalogue) -> str:

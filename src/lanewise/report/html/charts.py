@@ -27,8 +27,9 @@ _CURVE = (330, 210)
 _ROOFLINE = (760, 380)
 _DROPPED = ("defs", "title", "desc")
 _SHARED_STEP = 2048  # bytes
-# Units of the drawing: what a number needs; a label from its dot, and below its middle; from where labels stand left.
-_LABEL, _BESIDE, _BASELINE, _LEFT_FROM = 20, 9, 4, 600
+# Units of the drawing: what a number needs across and up; a label from its dot, and below its middle; from where labels stand left.
+_LABEL = (34, 13)
+_BESIDE, _BASELINE, _LEFT_FROM = 9, 4, 600
 _SHARED_TICK = 32 * 1024  # bytes
 
 
@@ -172,19 +173,26 @@ def roofline_chart(points: Sequence[Point], label: str) -> Markup:
 
 
 def _together(at: Sequence[tuple[float, float]], numbers: Sequence[int], decade: tuple[float, float]) -> list[str]:
-    """Labels of points: those of neighbours that would lie on each other stand together, at the first of them."""
-    labels: list[list[int]] = []
-    for place, number in zip(at, numbers, strict=True):
+    """Labels of points: those of neighbours that would lie on each other stand together, beside the rightmost of
+    them; the others' are empty."""
+    groups: list[list[int]] = []
+    for point, place in enumerate(at):
         near = (
-            labels[other]
-            for other in range(len(labels))
-            if labels[other] and all(abs(p - q) * d < _LABEL for p, q, d in zip(place, at[other], decade, strict=True))
-        )
-        first = next(near, None)
-        labels.append([] if first is not None else [number])
-        if first is not None:
-            first.append(number)
-    return [", ".join(map(str, group)) for group in labels]
+            group
+            for group in groups
+            if any(all(abs(p - q) * d < room for p, q, d, room in zip(place, at[other], decade, _LABEL, strict=True))
+                   for other in group)
+        )  # fmt: skip
+        group = next(near, None)
+        if group is None:
+            groups.append([point])
+        else:
+            group.append(point)
+    labels = [""] * len(at)
+    for group in groups:
+        rightmost = max(group, key=lambda point: at[point][0])
+        labels[rightmost] = ", ".join(str(numbers[point]) for point in group)
+    return labels
 
 
 def _power(exponent: float) -> str:
