@@ -139,7 +139,7 @@ def test_the_page_says_what_the_terminal_says() -> None:
     assert "transpose.cu:12, load shared t, 32 bits: !! 32 lanes take part, 32 wavefronts, ideal 1" in summaries
     assert "code without a source line" in summaries
     names = [attributes["aria-label"] or "" for attributes, _ in page.all("svg") if "aria-label" in attributes]
-    assert sum(name.startswith("Threads a block: 1024, 64 / 64 warps") for name in names) == 3
+    assert sum(name.startswith("Threads a block: 1024, 64 of 64 warps") for name in names) == 3
     assert sum(name.startswith("Roofline") for name in names) == 1
 
 

@@ -92,9 +92,9 @@ def said(finding: Finding, part: str, words: Catalogue) -> str:
 
 
 def place(finding: Finding, words: Catalogue) -> str:
-    """`transpose.cu:10: `, or nothing where a finding is of the whole kernel."""
-    if finding.line is not None and finding.file is not None:
-        return f"{text.clean(basename(finding.file))}:{finding.line}: "
+    """`transpose.cu:10: `, the line that the report has it at; nothing where a finding is of the whole kernel."""
+    if finding.source is not None:
+        return f"{text.clean(basename(finding.source.shown.file))}:{finding.source.shown.line}: "
     return f"{words.say('access.ptx_line', line=str(finding.ptx_line))}: " if finding.ptx_line is not None else ""
 
 

@@ -114,7 +114,7 @@ def _findings(
     lines = []
     for key, found in (("diff.new", came), ("diff.gone", went)):
         for finding in found:
-            at = f"{text.clean(basename(finding.file))}:{finding.line}" if finding.file is not None else ""
+            at = advice.place(finding, words).removesuffix(": ")
             said = words.say(
                 f"{key}_at" if at else key,
                 check=text.clean(finding.check),

@@ -63,9 +63,10 @@ def _arithmetic(finding: Finding, words: Catalogue) -> Iterator[str]:
 
 
 def _of_line(launch: LaunchRecord, finding: Finding) -> tuple[LaneSample, ...]:
-    if finding.line is None:
+    if finding.source is None:
         return ()
-    return tuple(s for s in launch.samples if (s.file, s.line) == (finding.file, finding.line))
+    shown = finding.source.shown
+    return tuple(s for s in launch.samples if (s.file, s.line) == (shown.file, shown.line))
 
 
 def _lanes(sample: LaneSample, words: Catalogue, width: int) -> Iterator[str]:

@@ -27,7 +27,8 @@ _CURVE = (330, 210)
 _ROOFLINE = (760, 380)
 _DROPPED = ("defs", "title", "desc")
 _SHARED_STEP = 2048  # bytes
-# Units of the drawing: what a number needs across and up; a label from its dot, and below its middle; from where labels stand left.
+# Units of the drawing: what a number needs across and up; where a label stands from its dot, and below its middle;
+# from where on it stands on the left.
 _LABEL = (34, 13)
 _BESIDE, _BASELINE, _LEFT_FROM = 9, 4, 600
 _SHARED_TICK = 32 * 1024  # bytes
