@@ -36,6 +36,13 @@ extern "C" __global__ void product(const float* in, float* out, int n) {
   for (int k = 0; k < n; k++) sum += in[row * n + k] * in[k * n + column];
   out[row * n + column] = sum;
 }
+extern "C" __global__ void fragment(const void* in, unsigned* out) {
+  unsigned d[8];
+  asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], 64;"
+               : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3]), "=r"(d[4]), "=r"(d[5]), "=r"(d[6]), "=r"(d[7])
+               : "l"(in));
+  out[threadIdx.x] = d[0] + d[1] + d[2] + d[3];
+}
 """
 
 
@@ -99,6 +106,21 @@ def test_further_constants_and_passes_through_banks_are_counted(launched: tuple[
     load = next(s for s in sites if s.site.space == Space.GLOBAL and s.site.kind == AccessKind.LOAD)
     assert constant.wavefronts == 4 * 3  # four warps, four addresses each
     assert load.wavefronts == 4 * 8  # words 8 apart: eight lanes meet in a bank
+
+
+def test_a_fragment_is_a_request_for_each_of_its_registers(engine: Engine) -> None:
+    """16 rows of 32 bytes, 128 bytes apart: each of four registers has half a sector of eight of them."""
+    program = engine.load([parse(nvrtc.compile_source(SOURCE, arch="sm_90"))])
+    source, target = (engine.memory.allocate(4096).base for _ in range(2))
+    params = struct.pack("<QQ", source, target)
+    made = engine.launch(program, "fragment", (1, 1, 1), (32, 1, 1), 0, params, plan=CountingPlan(trace=True))
+    found = of(made, AccessKind.LOAD)
+    assert found["line"].tolist() == sorted(2 * [line(engine, source) + row for row in range(16)])
+    assert set((found["what"] & 15).tolist()) == {1}
+    assert sorted(set(found["order"].tolist())) == [0, 1, 2, 3]
+    sites = counts.site_counts(made.kernel.info, made.outcome.counters)
+    site = next(s for s in sites if s.site.kind == AccessKind.LOAD and s.site.space == Space.GLOBAL)
+    assert site.wavefronts == 4 * 8  # eight rows begin in one bank
 
 
 def test_local_memory_lies_word_by_word(engine: Engine) -> None:

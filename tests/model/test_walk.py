@@ -34,6 +34,9 @@ def code(*lines: str) -> tuple[SassInstruction, ...]:
         ("IMAD.WIDE R2, R9, 0x4, R2", ["R2", "R3"], ["R9", "R2"]),
         ("@!P0 BRA `(.L_x_1)", [], ["P0"]),
         ("LDC.64 R2, c[0x0][0x210]", ["R2", "R3"], []),
+        ("LDGSTS.E.BYPASS.128 [R5], desc[UR4][R2.64]", [], ["R5", "UR4", "R2"]),
+        ("LDSM.16.MT88.4 R16, [R82+0x20]", ["R16", "R17", "R18", "R19"], ["R82"]),
+        ("LDSM.16.M88 R16, [R82]", ["R16"], ["R82"]),
     ],
 )
 def test_registers_of_an_instruction(line: str, writes: list[str], reads: list[str]) -> None:
@@ -74,6 +77,24 @@ def test_loads_in_flight_are_waited_for_once() -> None:
     found = walk([block(0, lines)], [1.0], LATENCY, memory, {})
     assert found.cycles == 502
     assert found.waits == {LONG_SCOREBOARD: 499}
+
+
+def test_asynchronous_copies_are_waited_for_by_groups() -> None:
+    """Two groups are under way; the wait leaves the latest one, so it sees the first alone."""
+    copy, commit = "LDGSTS.E.BYPASS.128 [R5], [R2.64]", "LDGDEPBAR"
+    lines = [copy, commit, copy, commit, "IADD3 R5, R5, R6, RZ", "DEPBAR.LE SB0, 0x1"]
+    memory = {0: (500.0, LONG_SCOREBOARD), 32: (900.0, LONG_SCOREBOARD)}
+    assert walk([block(0, lines)], [1.0], LATENCY, memory, {}).cycles == 501
+    assert walk([block(0, [*lines[:-1], "DEPBAR.LE SB0, 0x0"])], [1.0], LATENCY, memory, {}).cycles == 903
+    assert walk([block(0, lines[:-1])], [1.0], LATENCY, memory, {}).cycles == 5
+
+
+def test_copies_of_the_trip_before_are_waited_for_in_the_next() -> None:
+    copies = block(0, ["LDGSTS.E [R5], [R2.64]", "LDGDEPBAR", "BRA `(.L_1)"])
+    found = walk(
+        [copies, block(1, ["DEPBAR.LE SB0, 0x0"], (0,))], [1.0, 1.0], LATENCY, {0: (300.0, LONG_SCOREBOARD)}, {}
+    )
+    assert found.cycles == 301
 
 
 def test_what_a_block_leaves_is_waited_for_in_the_next() -> None:

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lanewise.emulator.counts import SiteCounts
 from lanewise.hardware.rates import Rates
 from lanewise.model import routes
 from lanewise.model.caches import SiteTraffic
@@ -146,8 +147,13 @@ def l1_cycles(cost: AccessCost, found: Sequence[SiteTraffic], rates: Rates) -> f
     bytes_ = cost.threads_on / requests * cost.access.instruction.width_bits / 8
     followed = sum(s.sectors for s in found)
     lines = sectors * sum(s.lines for s in found) / followed if followed else sectors / 4
-    passes = cost.site.wavefronts / max(cost.site.requests, 1) if cost.site is not None else 1.0
+    passes = cost.site.wavefronts / max(_told(cost.site), 1) if cost.site is not None else 1.0
     return max(1 / rates.lsu_rate, passes / rates.shared_wavefronts, lines / rates.l1_lines, bytes_ / rates.l1_bytes)
+
+
+def _told(counted: SiteCounts) -> int:
+    """How often the caches and banks were asked for a site; a `wmma` load or store asks for each register."""
+    return counted.requests_on if counted.site.told_bits else counted.requests
 
 
 def latency(cost: AccessCost, found: Sequence[SiteTraffic], together: int, rates: Rates) -> float:

@@ -115,7 +115,7 @@ def _width(site: SiteInfo, instruction: SassInstruction) -> int:
     """What the caches are told of a site: how it goes, or what a lane of its records moves."""
     if routes.past_the_l1(instruction):
         return PAST
-    return SECTOR if routes.by_engine(instruction) else max(1, site.width_bits // 8)
+    return SECTOR if routes.by_engine(instruction) else max(1, (site.told_bits or site.width_bits) // 8)
 
 
 def _memory(sites: tuple[SiteInfo, ...], traffic: Traffic) -> MemoryTraffic:

@@ -51,9 +51,10 @@ for _pipe, _opcodes in {
 _UNIFORM_MEMORY = frozenset(("ULDC", "LDCU"))
 _WIDE = frozenset(("64", "WIDE", "F64"))
 _NOTHING = (
-    "STG STS STL ST SUST SURED RED REDG BRA BSSY BSYNC EXIT BAR MEMBAR CALL RET STSM NOP YIELD WARPSYNC BREAK NANOSLEEP"
+    "STG STS STL ST SUST SURED RED REDG BRA BSSY BSYNC EXIT BAR MEMBAR CALL RET STSM NOP YIELD WARPSYNC BREAK "
+    "NANOSLEEP LDGSTS LDGDEPBAR DEPBAR CCTL"
 )
-_NO_RESULT = frozenset((*_NOTHING.split(" "), "CCTL"))
+_NO_RESULT = frozenset(_NOTHING.split())
 
 
 def pipe(instruction: SassInstruction) -> Pipe:
@@ -108,6 +109,8 @@ def _sets_predicates(instruction: SassInstruction) -> bool:
 def _width(instruction: SassInstruction) -> int:
     """Registers of 32 bits in the result."""
     modifiers = instruction.opcode.split(".")
+    if instruction.name == "LDSM":  # one register a matrix
+        return int(modifiers[-1]) if modifiers[-1].isdigit() else 1
     if "128" in modifiers:
         return 4
     if _WIDE & set(modifiers) or instruction.name in ("DFMA", "DADD", "DMUL", "CS2R"):

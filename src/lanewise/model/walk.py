@@ -7,9 +7,11 @@ block after it.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from lanewise.model import tensor
 from lanewise.model.pipes import Pipe, pipe, registers
@@ -74,6 +76,13 @@ def walk(
     return Walk(total, issued, dict(waits))
 
 
+class Copies(Enum):
+    """What an instruction does to the asynchronous copies of its warp (PTX ISA, "cp.async")."""
+
+    ISSUE = "issue"
+    COMMIT = "commit"  # those since the last one are a group
+
+
 @dataclass(frozen=True, slots=True)
 class _Step:
     reads: tuple[str, ...]
@@ -83,6 +92,7 @@ class _Step:
     pipe: Pipe
     interval: float  # until its unit takes another
     stops: float  # until the warp goes on
+    copies: Copies | None = None
 
 
 def _plan(
@@ -100,10 +110,45 @@ def _plan(
         interval = intervals.get(instruction.offset)
         if interval is not None:
             step = replace(step, interval=interval)
-        steps.append(_of_a_group(instruction, step))
+        steps.append(_of_copies(instruction, _of_a_group(instruction, step)))
     return steps
 
 
+_OPEN = "LDGSTS"  # in place of registers: copies that are of no group yet, ...
+_GROUPS = 8  # ... and so many groups, the latest first; what is older is with the last
+
+
+def _group(number: int) -> str:
+    return f"{_OPEN}.{min(number, _GROUPS - 1)}"
+
+
+def _of_copies(instruction: SassInstruction, step: _Step) -> _Step:
+    """Nobody waits for an asynchronous copy but who waits for its group."""
+    if instruction.name == _OPEN:
+        return replace(step, copies=Copies.ISSUE)
+    if instruction.name == "LDGDEPBAR":
+        return replace(step, copies=Copies.COMMIT)
+    left = _LEFT.search(instruction.operands) if instruction.opcode == "DEPBAR.LE" else None
+    if left is None:
+        return step
+    return replace(step, reads=tuple(_group(n) for n in range(min(int(left[1], 16), _GROUPS), _GROUPS)))
+
+
+def _note_copies(step: _Step, start: float, pending: dict[str, tuple[float, str]]) -> None:
+    """Keep the asynchronous copies of a warp: each group is there when the last of its copies is."""
+    if step.copies is Copies.ISSUE:
+        pending[_OPEN] = max(pending.get(_OPEN, (0.0, "")), (start + step.after, step.reason))
+        return
+    for number in reversed(range(_GROUPS)):
+        moved = pending.pop(_group(number), None)
+        if moved is not None:
+            pending[_group(number + 1)] = max(pending.get(_group(number + 1), moved), moved)
+    latest = pending.pop(_OPEN, None)
+    if latest is not None:
+        pending[_group(0)] = latest
+
+
+_LEFT = re.compile(r"SB0, 0x([0-9a-f]+)")
 _QUEUE = "GMMA"  # in place of registers: what a warpgroup has queued for the tensor cores
 
 
@@ -154,6 +199,8 @@ def _run(
             reasons[reason] += start - now
         for name in step.writes:
             pending[name] = (start + step.after, step.reason)
+        if step.copies is not None:
+            _note_copies(step, start, pending)
         free[step.pipe] = start + step.interval
         now = start + 1.0
         if step.stops:

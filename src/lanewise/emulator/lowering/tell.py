@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from lanewise.emulator.unit import SiteInfo
 
 
-def _banks(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity) -> None:
+def _banks(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity, bytes_: int) -> None:
     """The L1 has the banks of shared memory: what a request takes there is counted in place of wavefronts. One address
     takes one, neighbouring lanes what their bytes fill."""
-    bytes_ = site.width_bits // 8
     made = None if ins.guard is not None else lane_pattern.plan(address)
     if address.tag == Tag.UNIFORM or (made is not None and not made.pattern and usable(made.relative, bytes_)):
         relative = _ONE_ADDRESS if made is None or address.tag == Tag.UNIFORM else made.relative
@@ -118,14 +117,14 @@ def _pass_unfollowed(t: FunctionTranslator, address: Quantity, mask: str) -> str
     return join
 
 
-def tell(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity) -> None:
-    """Called before the access is done, for loads, stores and atomics."""
+def tell(t: FunctionTranslator, ins: Instruction, site: SiteInfo, address: Quantity, *, bits: int = 0) -> None:
+    """Called before the access is done, for loads, stores and atomics; `bits` of a lane where the site has several."""
     if not t.unit.plan.trace:
         return
     what = _KINDS[site.kind] << KIND_SHIFT | site.index << SITE_SHIFT
     if site.space in (Space.GLOBAL, Space.GENERIC):
         if site.kind != AccessKind.ATOMIC:
-            _banks(t, ins, site, address)
+            _banks(t, ins, site, address, (bits or site.width_bits) // 8)
         name = "lw_trace_atomic" if site.kind == AccessKind.ATOMIC else "lw_trace"
         mask = t.mask(ins)
         join = "" if site.kind == AccessKind.ATOMIC else _pass_unfollowed(t, address, mask)

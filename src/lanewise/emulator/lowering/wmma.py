@@ -16,6 +16,7 @@ from lanewise.emulator.lowering import events
 from lanewise.emulator.lowering.address import address_of, array_name, components, space_of
 from lanewise.emulator.lowering.each_lane import touch
 from lanewise.emulator.lowering.mma import load_registers, shape_of, store_registers
+from lanewise.emulator.lowering.tell import tell
 from lanewise.emulator.matrix import multiply
 from lanewise.emulator.matrix.fragments import Tile, blocks, fragment, parts
 from lanewise.emulator.matrix.rows import transposed
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _WHOLE = "<32 x i32>"
 _NARROW = (Space.SHARED, Space.LOCAL)
+_FOLLOWED = (Space.GLOBAL, Space.GENERIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ class _Access:
         is_load = self.kind == AccessKind.LOAD
         self.site.told_bits = min(self.site.told_bits or piece.bits, piece.bits)
         events.access(self.t, self.ins, self.site, self.space, address)
+        if self.space in _FOLLOWED:
+            tell(self.t, self.ins, self.site, address, bits=piece.bits)
         return touch(self.t, self.ins, self.space, address, piece.bits // 8, self.site, is_load=is_load)
 
 
