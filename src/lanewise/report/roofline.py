@@ -26,12 +26,14 @@ def roofline_lines(folds: Iterable[Fold], words: Catalogue, width: int) -> list[
     if not points:
         return []
     points = points[:MOST_KERNELS]
-    roof = points[0][1]
+    roof = max((own for _, own in points), key=lambda own: own.gflops_roof)
     left = len(_speed(roof.gflops_roof)) + len(_EDGE)
     columns = min(width, 100) - left
     ridge = roof.gflops_roof / roof.dram_roof_gb_s
-    high = math.ceil(math.log10(ridge)) + DECADES_BEYOND
-    intensities = [min(math.log10(r.flops_per_byte or 1), high) for _, r in points]
+    edge = math.ceil(math.log10(ridge)) + DECADES_BEYOND
+    known = [math.log10(r.flops_per_byte or 1) for _, r in points]
+    intensities = [min(intensity, edge) for intensity in known]
+    high = math.ceil(max([*intensities, math.log10(ridge) + 1]))
     low = math.floor(min([*intensities, math.log10(ridge) - 1]))
     grid = _roofs(roof, low, high, columns)
     letters = []
@@ -47,7 +49,11 @@ def roofline_lines(folds: Iterable[Fold], words: Catalogue, width: int) -> list[
         column = left + min(round((decade - low) / (high - low) * (columns - 1)), columns - len(label))
         ticks = ticks.ljust(column)[:column] + label
     lines.append(Text(ticks))
-    lines.append(Text(" " * left + words.say("report.roofline_x"), style="dim"))
+    lines.append(
+        Text(
+            " " * left + words.say("report.roofline_x_edge" if max(known) > edge else "report.roofline_x"), style="dim"
+        )
+    )
     return lines + [Text(line) for entry in letters for line in text.wrap(entry, width, first="  ", rest="     ")]
 
 

@@ -144,7 +144,7 @@ def roofline_points(kernels: Sequence[tuple[int, str, Roof | None]]) -> tuple[Po
 def roofline_chart(points: Sequence[Point], label: str) -> Markup:
     """Speed over operations a byte, both logarithmic, under the roofs of DRAM and arithmetic. Kernels that hardly touch
     DRAM stand at the right edge."""
-    roof = points[0].roof
+    roof = max((point.roof for point in points), key=lambda roof: roof.gflops_roof)
     ridge, slope, ceiling = (
         math.log10(roof.gflops_roof / roof.dram_roof_gb_s),
         math.log10(roof.dram_roof_gb_s),
