@@ -21,8 +21,8 @@ STEPS = [
     ("access", "float4", {"n": 1 << 20}, None, None),
     ("gemm", "coalesced", {"m": 512, "n": 512, "k": 512}, "re_read_data", "gemm tiled"),
     ("gemm", "tiled", {"m": 512, "n": 512, "k": 512}, "shared_traffic", "gemm register_blocks"),
-    ("divergence", "by_lane", {"n": 1 << 18}, "lane_divergence", "divergence by_warp"),
-    ("divergence", "trip_counts", {"n": 1 << 18}, "uneven_loops", "divergence by_warp"),
+    ("divergence", "by_lane", {"n": 1 << 18}, "lane_divergence", "divergence predicated"),
+    ("divergence", "trip_counts", {"n": 1 << 18}, "uneven_loops", "divergence predicated"),
     # Its warps are even, but each access touches 32 sectors: on an H200 that is slower than the loops it evens out.
     ("divergence", "by_warp", {"n": 1 << 18}, "strided_access", "access contiguous"),
     ("divergence", "predicated", {"n": 1 << 18}, None, None),

@@ -10,11 +10,14 @@ from itertools import count
 
 from lanewise.advice.subject import Subject
 from lanewise.model.demand import Demand
+from lanewise.model.pipes import Pipe, pipe
+from lanewise.model.walk import BRANCH, Walk
 from lanewise.ptx.syntax import Instruction
 from lanewise.records import SourceLine
 from lanewise.sass.costs import AccessCost
 
 _LANES = 32
+_WITH_OTHERS = (Pipe.LSU, Pipe.BARRIER, Pipe.TENSOR, Pipe.TEXTURE)
 _PART = 0.75  # share of lanes up to which a block counts as run by part of a warp
 _FEWER = 0.15  # of the lanes that enter a loop, those that are missing on average
 
@@ -33,7 +36,12 @@ def blocks_of_branches(subject: Subject) -> Mapping[int, float]:
     loop it is the share that enters. What one lane does for its warp or block is left out: it has no others to be
     with."""
     entered, runs = _uneven(subject), subject.costs.blocks
-    several = [block for block in sorted(_partly_run(subject)) if runs[block].threads > runs[block].warps]
+    waiting = _waiting(subject)
+    several = [
+        block
+        for block in sorted(_partly_run(subject))
+        if runs[block].threads > runs[block].warps and not waiting >> block & 1
+    ]
     shares = {block: entered.get(block, _share(subject, block)) for block in several}
     return {block: share for block, share in shares.items() if share < _PART}
 
@@ -49,6 +57,8 @@ def _uneven(subject: Subject) -> dict[int, float]:
     machine = subject.machine
     found: dict[int, float] = {}
     for mask, head in machine.shape.loops:
+        if mask & _waiting(subject) == mask:
+            continue
         outside = [_share(subject, p) for p in machine.blocks[head].predecessors if not mask >> p & 1]
         if outside and max(outside) >= _share(subject, head) + _FEWER:
             for index in (block.index for block in machine.blocks if mask >> block.index & 1):
@@ -64,6 +74,46 @@ def _uneven(subject: Subject) -> dict[int, float]:
         if copied:
             found.setdefault(block.index, max(copied))
     return found
+
+
+def _waiting(subject: Subject) -> int:
+    """Blocks of loops that read what other blocks write, a bit for each: their trips hang on those."""
+    machine = subject.machine
+    found = 0
+    for mask, _ in machine.shape.loops:
+        inside = (i for block in machine.blocks if mask >> block.index & 1 for i in block.instructions)
+        if any(".STRONG" in i.opcode and i.memory is not None for i in inside):
+            found |= mask
+    return found
+
+
+def computes(subject: Subject, blocks: Collection[int]) -> bool:
+    """Whether blocks touch nothing but registers: all lanes could run them, and some of them drop what comes of it."""
+    inside = [i for index in blocks for i in subject.machine.blocks[index].instructions]
+    return all(i.memory is None and pipe(i) not in _WITH_OTHERS for i in inside)
+
+
+def without_branches(subject: Subject, blocks: Collection[int]) -> Demand:
+    """With loops of so many trips for all lanes, unrolled: a select in place of the counter, and no branch."""
+    asked, runs = subject.demand, subject.costs.blocks
+    branches = sum(
+        runs[index].warps
+        for index in blocks
+        for i in subject.machine.blocks[index].instructions
+        if pipe(i) == Pipe.CONTROL
+    )
+    each, every = branches / asked.warps, asked.instructions.get(Pipe.CONTROL, 0.0)
+    waits = dict(asked.walk.waits)
+    saved = waits.get(BRANCH, 0.0) * min(1.0, each / every) if every else 0.0
+    waits[BRANCH] = waits.get(BRANCH, 0.0) - saved
+    walked = Walk(max(1.0, asked.walk.cycles - saved - each), asked.walk.issued - each, waits)
+    issued = {**asked.instructions, Pipe.CONTROL: every - each}
+    return replace(asked, walk=walked, instructions=issued, issue_cycles=asked.issue_cycles - each)
+
+
+def trips(subject: Subject, blocks: Collection[int]) -> float:
+    """That a warp makes through the busiest of these blocks, on average."""
+    return max((subject.costs.blocks[index].warps for index in blocks), default=0) / subject.placed.warps
 
 
 def reached(subject: Subject, blocks: Collection[int]) -> Mapping[int, float]:

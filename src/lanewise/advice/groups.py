@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +19,8 @@ from lanewise.sass.costs import AccessCost
 @dataclass(frozen=True, slots=True)
 class Group:
     """Machine instructions that make the accesses of one kind to one array on one line; `array` as the source calls it,
-    where that is known. Counts are sums over the launch."""
+    where that is known. Counts are sums over the launch. `sites`: indices of the accesses of PTX, as they are counted
+    and as the trace names them."""
 
     source: SourceLine | None
     ptx_line: int
@@ -27,6 +28,7 @@ class Group:
     kind: AccessKind
     array: str | None
     costs: tuple[AccessCost, ...]
+    sites: frozenset[int]
 
     @property
     def requests(self) -> int:
@@ -76,11 +78,6 @@ class Group:
         """That took part in a request, on average."""
         return sum(cost.threads_on for cost in self.costs) / self.requests
 
-    @property
-    def sites(self) -> frozenset[int]:
-        """Indices of the accesses of PTX."""
-        return frozenset(cost.site.site.index for cost in self.costs if cost.site is not None)
-
 
 def groups(subject: Subject, *spaces: Space) -> list[Group]:
     """Groups of the spaces, in the order of the machine code; accesses that never ran are left out."""
@@ -104,18 +101,26 @@ def _groups(subject: Subject) -> list[Group]:
         key = (place, cost.space, site.kind, array)
         found.setdefault(key, []).append(cost)
         arrays[key] = array
-    return [_group(tuple(costs), arrays[key]) for key, costs in found.items()]
+    # What is counted again for the machine code is in the trace as the access of its line.
+    traced = {(site.module, site.ptx_line): site.index for site in subject.sites if site.recount is None}
+    return [_group(tuple(costs), arrays[key], traced) for key, costs in found.items()]
 
 
-def _group(costs: tuple[AccessCost, ...], array: str | None) -> Group:
+def _group(costs: tuple[AccessCost, ...], array: str | None, traced: Mapping[tuple[int, int], int]) -> Group:
     assert costs[0].site is not None
     site = costs[0].site.site
-    return Group(site.source, site.ptx_line, costs[0].space, site.kind, array, costs)
+    own = [cost.site.site for cost in costs if cost.site is not None]
+    indices = {s.index for s in own} | {traced[key] for s in own if (key := (s.module, s.ptx_line)) in traced}
+    return Group(site.source, site.ptx_line, costs[0].space, site.kind, array, costs, frozenset(indices))
 
 
 def together(members: Sequence[Group]) -> Group:
     """Groups of one array and kind as one, at the place of the first."""
-    return replace(members[0], costs=tuple(cost for group in members for cost in group.costs))
+    return replace(
+        members[0],
+        costs=tuple(cost for group in members for cost in group.costs),
+        sites=frozenset().union(*(group.sites for group in members)),
+    )
 
 
 def footprint(subject: Subject, sites: frozenset[int]) -> int:

@@ -42,6 +42,7 @@ MOST_SAMPLED = 10**8  # instructions of the blocks that are sampled: what they d
 _LIMIT = -1  # code of the fault that a limit is
 _MORE = 4  # times the instructions of the launch after which a changed one is given up
 _PATTERN = 0xA5
+_OF_GRID_SYNC = "%envreg"  # where grid.sync() finds what it works with
 _LAUNCHES_KERNELS = "cudaLaunchDevice"
 _ELSEWHERE = (Space.TEXTURE, Space.SURFACE)
 _HEAP = frozenset(("malloc", "free"))
@@ -153,13 +154,14 @@ class Tries:
         s, info = self._setting, self._launched.kernel.info
         if not alone:
             return "other threads of the program use the device"
-        if s.cooperative or info.spins:
+        functions = reachable(s.program, s.program.function(s.name))
+        if info.spins or (s.cooperative and any(_reads(function, _OF_GRID_SYNC) for function in functions)):
             return "its blocks wait for each other"
         if s.cluster is not None:
             return "it runs in clusters"
         if info.unseen_writes or info.copies or any(site.space in _ELSEWHERE for site in info.sites):
             return "it moves bytes in ways that are not followed"
-        if any(_uses_heap(function) for function in reachable(s.program, s.program.function(s.name))):
+        if any(_uses_heap(function) for function in functions):
             return "it allocates memory"
         if self._launched.fault is not None or self._launched.outcome.trace is None:
             return "it did not run to its end"
@@ -176,7 +178,7 @@ class Tries:
         """Whether the kernel reads the size of its block: one that does not is written for the size that it has."""
         program = self._setting.program
         functions = reachable(program, program.function(self._setting.name))
-        return any(_reads_block(function) for function in functions)
+        return any(_reads(function, "%ntid") for function in functions)
 
     # ------------------------------------------------------------------ re-runs
     def rerun(self, change: Change) -> Outcome:
@@ -338,9 +340,10 @@ def _uses_heap(function: Function) -> bool:
     )
 
 
-def _reads_block(function: Function) -> bool:
+def _reads(function: Function, special: str) -> bool:
+    """Whether it reads a special register whose name begins so."""
     return any(
-        isinstance(operand, Special) and operand.name.startswith("%ntid")
+        isinstance(operand, Special) and operand.name.startswith(special)
         for item in function.body
         if isinstance(item, Instruction)
         for operand in item.operands

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lanewise.advice.divergence import blocks_of_branches, gathered, lanes_at_work, split_line
+from lanewise.advice.divergence import blocks_of_branches, computes, gathered, lanes_at_work, split_line
 from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
 from lanewise.records import Finding, Tried
@@ -17,17 +17,18 @@ def find(subject: Subject) -> Iterable[Finding]:
     line = split_line(subject, blocks)
     if not blocks or line is None:
         return
+    alone = computes(subject, blocks)
     yield advice(
         NAME,
         subject.record,
         message=say("lane_divergence.message", divergent=f"{line.divergent_branches:,}", all=f"{line.branches:,}"),
         evidence=[say("lane_divergence.lanes", lanes=f"{lanes_at_work(subject, blocks):.3g}")],
         change=say("lane_divergence.change"),
-        next_step=say("lane_divergence.arrange"),
+        next_step=say("lane_divergence.merge" if alone else "lane_divergence.arrange"),
         price=say("lane_divergence.price"),
         after_us=subject.retime(gathered(subject, blocks)),
         tried=Tried.ESTIMATED,
-        rung="divergence by_warp",
+        rung="divergence predicated" if alone else "divergence by_warp",
         source=line.source,
     )
 
@@ -39,6 +40,6 @@ RULE = Rule(
     why="A warp has one instruction at a time: both ways run, one after the other, and the lanes of the other idle.",
     before="if (threadIdx.x % 2 == 0) { ... } else { ... }",
     after="if (threadIdx.x / 32 % 2 == 0) { ... } else { ... }",
-    rung="divergence by_warp",
+    rung="divergence predicated",
     find=find,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lanewise.advice.groups import groups
+from lanewise.advice.groups import Group, groups
 from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
 from lanewise.advice.whatif import coalesced
@@ -24,7 +24,7 @@ def find(subject: Subject) -> Iterable[Finding]:
         if group.pattern == Pattern.CONTIGUOUS
         and group.kind != AccessKind.ATOMIC
         and group.lanes > _WARP / 2
-        and group.sectors >= _OVER * group.sectors_ideal
+        and min(group.sectors, _moved(subject, group)) >= _OVER * group.sectors_ideal
     ]
     if not off:
         return
@@ -49,6 +49,11 @@ def find(subject: Subject) -> Iterable[Finding]:
         source=worst.source,
         ptx_line=worst.ptx_line,
     )
+
+
+def _moved(subject: Subject, group: Group) -> float:
+    """Distinct sectors of its requests: an asynchronous copy counts some twice, wherever its lanes start."""
+    return sum(subject.traffic.sites[index].sectors for index in group.sites & subject.traffic.sites.keys())
 
 
 RULE = Rule(

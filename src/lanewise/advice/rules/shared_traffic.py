@@ -8,13 +8,15 @@ from lanewise.advice.blocking import best, shared_loads
 from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
 from lanewise.model.pipes import Pipe
-from lanewise.records import Finding, Tried
+from lanewise.records import AccessKind, Finding, Space, Tried
+from lanewise.sass.costs import AccessCost
 
 NAME = "shared_traffic"
 _BUSY = 0.6  # share of the time that the LSU and the L1 work
 _OF_IT = 0.5  # share of that which loads from shared memory take
 _EACH = 0.4  # loads for each multiplication and addition
 _NEAR = 1.5  # times the ideal wavefronts: else the conflicts come first
+_SERVED = 8  # lanes that load what one lane has stored: blocks of results in registers live on that
 _SHAPES = ((2, 2), (4, 2), (4, 4), (8, 4), (8, 8))
 
 
@@ -26,6 +28,9 @@ def find(subject: Subject) -> Iterable[Finding]:
     requests = sum(cost.requests for cost in loads) / asked.warps
     sums = asked.instructions.get(Pipe.FMA, 0.0)
     if not loads or busy < _BUSY or waves > _NEAR * ideal or requests < _EACH * sums or not sums or not asked.barriers:
+        return
+    stored = sum(cost.threads_on for cost in subject.costs.accesses if _is_shared_store(cost))
+    if sum(cost.threads_on for cost in loads) < _SERVED * stored:
         return
     if waves / asked.warps / subject.spec.rates.shared_wavefronts < _OF_IT * asked.l1_cycles:
         return
@@ -46,6 +51,11 @@ def find(subject: Subject) -> Iterable[Finding]:
         rung="gemm register_blocks",
         source=heaviest.site.site.source if heaviest.site is not None else None,
     )
+
+
+def _is_shared_store(cost: AccessCost) -> bool:
+    memory = cost.access.instruction.memory
+    return cost.space == Space.SHARED and memory is not None and memory[1] == AccessKind.STORE
 
 
 RULE = Rule(

@@ -14,6 +14,9 @@ from lanewise.advice.tries import Outcome
 from lanewise.records import Finding, Space, Tried
 
 NAME = "spills_and_local_arrays"
+_MANY = (
+    0.25  # of all accesses: loads are then held up by the stores of what they brought, which no count of those shows
+)
 
 
 def find(subject: Subject) -> Iterable[Finding]:
@@ -46,8 +49,8 @@ def _spills(subject: Subject) -> Iterable[Finding]:
     spills = [c for c in subject.costs.accesses if c.site is None and c.space == Space.LOCAL and c.requests]
     if resources is None or found is None or not spills:
         return
-    ideal = _without(subject, frozenset(), spills=True)
-    if not _worth(subject, ideal):
+    share = sum(c.requests for c in spills) / max(1, sum(c.requests for c in subject.costs.accesses))
+    if share < _MANY and not _worth(subject, _without(subject, frozenset(), spills=True)):
         return
     best = _fewer_blocks(subject, found.active_blocks)
     if best is None or best.time_us is None or not _worth(subject, best.time_us):
@@ -57,7 +60,6 @@ def _spills(subject: Subject) -> Iterable[Finding]:
     assert changed is not None
     assert fits is not None
     block = subject.tries.block
-    share = sum(c.requests for c in spills) / max(1, sum(c.requests for c in subject.costs.accesses))
     yield advice(
         NAME,
         subject.record,
@@ -86,6 +88,7 @@ def _spills(subject: Subject) -> Iterable[Finding]:
         ),
         after_us=best.time_us,
         tried=Tried.RERUN,
+        rung="registers blocks_2",
     )
 
 
@@ -142,5 +145,6 @@ RULE = Rule(
     "warps without spills are often faster. Other bounds were given to ptxas and the kernel run.",
     before="float r[4];\nfor (int k = 0; k < n; k++) sum += r[(start + k) & 3];  // indices not known beforehand",
     after="float r[4];\n#pragma unroll\nfor (int k = 0; k < 4; k++) sum += r[k];  // constants: registers",
+    rung="registers blocks_2",
     find=find,
 )

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lanewise.advice.divergence import blocks_of_loops, gathered, lanes_at_work, reached, split_line
+from lanewise.advice.divergence import (
+    blocks_of_loops,
+    computes,
+    gathered,
+    lanes_at_work,
+    reached,
+    split_line,
+    trips,
+    without_branches,
+)
+from lanewise.advice.rank import WORTH
 from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
 from lanewise.records import Finding, Tried
 
 NAME = "uneven_loops"
+_SHORT = 64  # trips that can be unrolled
 
 
 def find(subject: Subject) -> Iterable[Finding]:
@@ -17,17 +28,23 @@ def find(subject: Subject) -> Iterable[Finding]:
     line = split_line(subject, reached(subject, blocks))
     if not blocks or line is None:
         return
+    predicated = subject.retime(without_branches(subject, blocks))
+    all_the_way = (
+        computes(subject, blocks)
+        and trips(subject, blocks) <= _SHORT
+        and subject.time_us - predicated >= WORTH * subject.time_us
+    )
     yield advice(
         NAME,
         subject.record,
         message=say("uneven_loops.message"),
         evidence=[say("uneven_loops.lanes", lanes=f"{lanes_at_work(subject, blocks):.3g}")],
-        change=say("uneven_loops.change"),
-        next_step=say("uneven_loops.arrange"),
-        price=say("uneven_loops.price"),
-        after_us=subject.retime(gathered(subject, blocks)),
+        change=say("uneven_loops.select_change" if all_the_way else "uneven_loops.change"),
+        next_step=say("uneven_loops.select" if all_the_way else "uneven_loops.arrange"),
+        price=say("uneven_loops.select_price" if all_the_way else "uneven_loops.price"),
+        after_us=predicated if all_the_way else subject.retime(gathered(subject, blocks)),
         tried=Tried.ESTIMATED,
-        rung="divergence by_warp",
+        rung="divergence predicated" if all_the_way else "divergence by_warp",
         source=line.source,
     )
 
@@ -40,6 +57,6 @@ RULE = Rule(
     before="for (int k = 0; k < work[i]; k++) { ... }",
     after="int j = order[i];  // sorted by work: neighbours have about as much to do\n"
     "for (int k = 0; k < work[j]; k++) { ... }",
-    rung="divergence by_warp",
+    rung="divergence predicated",
     find=find,
 )
