@@ -15,6 +15,7 @@ from lanewise.request import DEFAULT_DEVICE
 
 if TYPE_CHECKING:
     from lanewise.ladder.rows import Row
+from lanewise.ladder.timeline import LAUNCH_US
 
 WIDTH = 100
 Value = TypeVar("Value", int, float)
@@ -111,7 +112,7 @@ def table_lines(subject: Subject, rows: Sequence[Row], card: str | None) -> list
             if row.refused is not None:
                 why = row.refused.removeprefix(f"ladder {subject.name}/{row.rung}: ")
                 lines += text.wrap(f"{row.rung}: not here: {why}", WIDTH, rest="  ")
-    lines += ["", *text.wrap(" ".join(_legend(rows, card)), WIDTH)]
+    lines += ["", *text.wrap(" ".join(_legend(subject, rows, card)), WIDTH)]
     if len(devices) > 1:
         lines += ["", "modelled us side by side", "", *_side_by_side(rows, devices)]
     return lines + _claims(rows, devices)
@@ -129,8 +130,10 @@ def _one_device(rows: Sequence[Row]) -> list[str]:
     return table(list(lines), "".join(column.side for column, _ in columns))
 
 
-def _legend(rows: Sequence[Row], card: str | None) -> list[str]:
-    time = "model us: modelled time of all launches, caches cold before the first."
+def _legend(subject: Subject, rows: Sequence[Row], card: str | None) -> list[str]:
+    issued = f", the host issuing one each {LAUNCH_US} us (a graph: all at once)" if subject.paced else ""
+    copies = " and copies" if any(rung.host for rung in subject.rungs) else ""
+    time = f"model us: modelled time of all launches{issued}{copies}, caches cold before the first."
     here = [f"us here: measured on this machine's {card}, warm."] if card else []
     return [*(column.legend for column, _ in _shown(rows) if column.legend), time, *here]
 

@@ -36,7 +36,8 @@ SUMS: dict[str, str] = {"f16": "float", "bf16": "float"}
 MACHINE = "machine_"
 
 #: What a claim may speak of, each summed over the rung's launches: memory accesses; instructions (`instructions`: the
-#: machine's, by warps) and branches; what the compiler gave a thread and how many warps a multiprocessor then holds.
+#: machine's, by warps) and branches; what the compiler gave a thread and how many warps a multiprocessor then holds;
+#: the modelled time of all launches and copies (0 where it is not known).
 METRICS = frozenset(
     f"{basis}{space}_{kind}_{what}"
     for basis in ("", MACHINE)
@@ -54,6 +55,7 @@ METRICS = frozenset(
     "instructions",
     "divergent_branches",
     "launches",
+    "modelled_ns",
     "registers",
     "resident_warps",
 }
@@ -218,6 +220,7 @@ class Subject:
     problem: Mapping[str, int]
     buffers: tuple[Buffer, ...]
     rungs: tuple[Rung, ...]
+    paced: bool  # modelled times have the host issue launches one by one
 
     def rung(self, name: str) -> Rung:
         """The rung of this name; UsageError lists the ones there are."""
@@ -254,7 +257,7 @@ def _take(table: dict[str, Any], where: str, required: str, optional: str = "") 
 
 
 def _subject(name: str, table: dict[str, Any]) -> Subject:
-    _take(table, name, "title about types scales problem buffer rung", "best")
+    _take(table, name, "title about types scales problem buffer rung", "best paced")
     types = tuple(table["types"])
     return Subject(
         name=name,
@@ -266,6 +269,7 @@ def _subject(name: str, table: dict[str, Any]) -> Subject:
         problem={size: int(value) for size, value in table["problem"].items()},
         buffers=tuple(_buffer(entry, name) for entry in table["buffer"]),
         rungs=tuple(_rung(entry, name, types) for entry in table["rung"]),
+        paced=table.get("paced", False),
     )
 
 

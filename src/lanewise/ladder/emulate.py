@@ -17,6 +17,7 @@ from lanewise.errors import UsageError
 from lanewise.ladder import texture_memory
 from lanewise.ladder.catalog import MACHINE, METRICS
 from lanewise.ladder.plan import MAP_TYPES, Plan, PlannedBuffer, PlannedMap
+from lanewise.ladder.timeline import finished
 from lanewise.records import Finding, LaunchRecord, RunResult
 from lanewise.request import DEFAULT_DEVICE
 
@@ -48,6 +49,11 @@ class Outcome:
     @property
     def launches(self) -> tuple[LaunchRecord, ...]:
         return self.result.launches if self.result else ()
+
+    @property
+    def time_us(self) -> float | None:
+        """Modelled, of all launches and copies together; None where it is not known of each launch."""
+        return self.counts["modelled_ns"] / 1000 if self.counts["modelled_ns"] else None
 
 
 def run(
@@ -107,6 +113,9 @@ def run(
         for base in made:
             memory.free(base)
     launches = tuple(record.launch for record in records)
+    times = [launch.time_us for launch in launches if launch.time_us is not None]
+    if len(times) == len(launches):
+        counts["modelled_ns"] = round(1000 * finished(plan, times))
     name = f"{plan.rung.subject}/{plan.rung.name}"
     result = replace(records[-1].result, program=name, launches=launches)
     return Outcome(outputs, counts, result, tuple(dict.fromkeys(findings)))

@@ -80,7 +80,8 @@ class PlannedLaunch:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`pieces` and `streams`: of the copies between host and device; 0 where all data is on the device."""
+    """`pieces` and `streams`: of the copies between host and device; 0 where all data is on the device. `paced`: as of
+    the subject."""
 
     rung: Rung
     element: str
@@ -91,6 +92,7 @@ class Plan:
     launches: tuple[PlannedLaunch, ...]
     pieces: int = 0
     streams: int = 0
+    paced: bool = False
 
     @property
     def shared_bytes(self) -> int:
@@ -159,7 +161,7 @@ def resolve(
             shared = evaluate(launch.shared, here)
             launches.append(PlannedLaunch(launch.kernel, grid, block, shared, arguments, piece=i))
     pieces, streams = (evaluate(rung.host.pieces, names), evaluate(rung.host.streams, names)) if rung.host else (0, 0)
-    return Plan(rung, element, defines, buffers, maps, textures, tuple(launches), pieces, streams)
+    return Plan(rung, element, defines, buffers, maps, textures, tuple(launches), pieces, streams, subject.paced)
 
 
 def _names(subject: Subject, element: str, problem: Mapping[str, int], sms: int) -> dict[str, int]:

@@ -58,7 +58,7 @@ class Row:
     claim: str | None = None
     against: str | None = None
     checked: tuple[Checked, ...] = ()
-    time_us: float | None = None  # modelled, all launches together; None where it is not known of each
+    time_us: float | None = None  # modelled, all launches and copies together; None where it is not known of each
     bounds: tuple[str, ...] = ()  # what decides the time of the launch that takes longest, and what its warps wait for
     measured_us: float | None = None  # on this machine's card, where it has one
 
@@ -154,7 +154,7 @@ class Emulated:
             claim=rung.claim.text if rung.claim else None,
             against=rung.claim.against if rung.claim else None,
             checked=self._check(rung, rung.claim) if rung.claim else (),
-            time_us=_time(outcome.launches),
+            time_us=outcome.time_us,
             bounds=_bounds(outcome.launches),
         )
 
@@ -244,11 +244,6 @@ def checked(
 def _instructions(launches: Sequence[LaunchRecord]) -> int | None:
     known = [launch.instructions for launch in launches if launch.instructions is not None]
     return sum(known) if len(known) == len(launches) else None
-
-
-def _time(launches: Sequence[LaunchRecord]) -> float | None:
-    known = [launch.time_us for launch in launches if launch.time_us is not None]
-    return sum(known) if known and len(known) == len(launches) else None
 
 
 def _bounds(launches: Sequence[LaunchRecord]) -> tuple[str, ...]:

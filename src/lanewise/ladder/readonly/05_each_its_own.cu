@@ -1,4 +1,4 @@
-// Rung 4: constant memory for what lanes share, shared memory for what they do not.
+// Rung 5: constant memory for what lanes share, shared memory for what they do not.
 //
 // Changed: a block copies the table to shared memory, which serves 32 addresses in 32 banks at once (37 is odd: no two
 // lanes of a warp meet in a bank). The shared number stays in constant memory, one word for the warp. A block takes many

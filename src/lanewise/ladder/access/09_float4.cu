@@ -1,4 +1,4 @@
-// Rung 8: float4.
+// Rung 9: float4.
 //
 // Changed: a lane reads and writes 4 neighbours in one access of 16 bytes. The sectors are those of rung 1, in a quarter of the
 // requests: fewer instructions for the same bytes, and more bytes in flight for each of them.

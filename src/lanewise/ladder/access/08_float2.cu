@@ -1,4 +1,4 @@
-// Rung 7: float2.
+// Rung 8: float2.
 //
 // Changed: a lane reads and writes 2 neighbours in one access of 8 bytes. The sectors are those of rung 1, in half of the
 // requests: fewer instructions for the same bytes, and more bytes in flight for each of them.
