@@ -13,6 +13,7 @@ from lanewise.emulator.engine import Engine, Launched
 from lanewise.emulator.launch import Limits
 from lanewise.emulator.machine import CountingPlan
 from lanewise.emulator.memory import DeviceMemory
+from lanewise.hardware.coalescing import LINE_BYTES
 from lanewise.ptx import parse
 from lanewise.records import AccessKind, Space
 from lanewise.toolchain import nvrtc
@@ -68,7 +69,7 @@ def of(made: Launched, kind: AccessKind) -> npt.NDArray[np.void]:
 
 
 def line(engine: Engine, address: int) -> int:
-    return (address - engine.memory.arena.base) // trace.LINE_BYTES
+    return (address - engine.memory.arena.base) // LINE_BYTES
 
 
 def test_a_strided_load_touches_one_sector_a_lane(engine: Engine, launched: tuple[Launched, int, int, int]) -> None:

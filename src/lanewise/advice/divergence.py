@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from lanewise.advice.subject import Subject
+from lanewise.hardware.coalescing import WARP
 from lanewise.model.demand import Demand
 from lanewise.model.pipes import Pipe, pipe
 from lanewise.model.walk import BRANCH, Walk
@@ -16,7 +17,6 @@ from lanewise.ptx.syntax import Instruction
 from lanewise.records import SourceLine
 from lanewise.sass.costs import AccessCost
 
-_LANES = 32
 _WITH_OTHERS = (Pipe.LSU, Pipe.BARRIER, Pipe.TENSOR, Pipe.TEXTURE)
 _PART = 0.75  # share of lanes up to which a block counts as run by part of a warp
 _FEWER = 0.15  # of the lanes that enter a loop, those that are missing on average
@@ -186,4 +186,4 @@ def _partly_run(subject: Subject) -> frozenset[int]:
 def _share(subject: Subject, block: int) -> float:
     """Of the lanes that were there when warps ran a block."""
     run = subject.costs.blocks[block]
-    return run.threads / (_LANES * run.warps) if run.warps else 1.0
+    return run.threads / (WARP * run.warps) if run.warps else 1.0

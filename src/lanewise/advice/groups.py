@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from lanewise.advice import names
 from lanewise.advice.subject import Subject
-from lanewise.emulator.trace import LINE_BYTES, SITE_SHIFT
-from lanewise.hardware.coalescing import SECTOR_BYTES
+from lanewise.emulator.trace import SITE_SHIFT
+from lanewise.hardware.coalescing import LINE_BYTES, SECTOR_BYTES
 from lanewise.records import AccessKind, Pattern, SourceLine, Space
 from lanewise.sass.costs import AccessCost
 

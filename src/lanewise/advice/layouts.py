@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lanewise.advice.sampling import LANES, Request, active
+from lanewise.advice.sampling import Request, active
 from lanewise.hardware.banks import BANKS, wavefronts
-from lanewise.hardware.coalescing import WORD_BYTES
+from lanewise.hardware.coalescing import WARP, WORD_BYTES
 from lanewise.records import AccessKind
 
 ROW_OF_BANKS = BANKS * WORD_BYTES
@@ -110,4 +110,4 @@ def step_of(request: Request) -> int | None:
     """The one distance of neighbouring lanes that took part; None where there is more than one."""
     on = active(request)
     steps = {request.addresses[b] - request.addresses[a] for a, b in pairwise(on)}
-    return steps.pop() if len(steps) == 1 and len(on) <= LANES else None
+    return steps.pop() if len(steps) == 1 and len(on) <= WARP else None

@@ -9,6 +9,7 @@ import numpy as np
 from lanewise.advice.groups import Group, records_of, sectors_of
 from lanewise.advice.subject import Subject
 from lanewise.emulator.trace import LANES_SHIFT, SITE_SHIFT
+from lanewise.hardware.coalescing import SECTORS_OF_LINE
 from lanewise.model.caches import SiteTraffic
 from lanewise.model.demand import Demand
 from lanewise.model.pipes import Pipe
@@ -16,7 +17,6 @@ from lanewise.model.placement import Placement
 from lanewise.records import Space
 from lanewise.sass.costs import AccessCost
 
-WAVEFRONT_SECTORS = 4
 VECTOR_BYTES = 16
 
 
@@ -74,7 +74,7 @@ def tiled(subject: Subject, found: list[tuple[Group, Reuse]], placed: Placement)
         group, again = chosen[id(cost)]
         share = 1 / again.times
         brought = max(1, round((cost.sectors or 0) * share))  # by this copy, in sectors
-        requests = max(1, brought // WAVEFRONT_SECTORS)
+        requests = max(1, brought // SECTORS_OF_LINE)
         site = cost.site
         filled = replace(cost, requests=requests, threads=32 * requests, threads_on=32 * requests, sectors=brought)
         if site is not None:
@@ -83,7 +83,7 @@ def tiled(subject: Subject, found: list[tuple[Group, Reuse]], placed: Placement)
             filled, space=Space.SHARED, sectors=None, sectors_ideal=None, wavefronts=requests, wavefronts_ideal=requests
         )
         reads = max(1, cost.requests // at_once(group, again))
-        waves = max(reads, (cost.sectors or 0) // (WAVEFRONT_SECTORS * at_once(group, again)))
+        waves = max(reads, (cost.sectors or 0) // (SECTORS_OF_LINE * at_once(group, again)))
         read = replace(kept, requests=reads, wavefronts=waves, wavefronts_ideal=waves)
         if site is not None:
             read = replace(read, site=replace(site, wavefronts=waves, requests_on=reads))
@@ -123,7 +123,7 @@ def _once(site: SiteTraffic, share: float) -> SiteTraffic:
     return replace(
         site,
         sectors=sectors,
-        lines=max(requests, sectors / WAVEFRONT_SECTORS),
+        lines=max(requests, sectors / SECTORS_OF_LINE),
         l1_hits=sectors - missed,
         merged=site.merged * below,
         l2_sectors=site.l2_sectors * below,

@@ -17,15 +17,14 @@ from lanewise.emulator.layout import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from lanewise.emulator.lowering.events import WATCH_ACCESS
 from lanewise.emulator.unit import SiteInfo
 from lanewise.hardware.banks import wavefronts
-from lanewise.hardware.coalescing import sectors
+from lanewise.hardware.coalescing import WARP, sectors
 from lanewise.records import LaneSample, Space
 from lanewise.toolchain import native
 
-LANES = 32
 BLOCKS = 4  # of a launch that are looked at
 OF_A_WARP = 16  # requests of a site that are kept, over all blocks
 _WARPS = 32  # of a block
-REQUEST = np.dtype([("site", "<u4"), ("mask", "<u4"), ("warp", "<u4"), ("block", "<u4"), ("at", "<u8", (LANES,))])
+REQUEST = np.dtype([("site", "<u4"), ("mask", "<u4"), ("warp", "<u4"), ("block", "<u4"), ("at", "<u8", (WARP,))])
 _ALIKE = 128  # bytes: requests whose first addresses are such multiples apart cost the same
 _FOLLOWED = frozenset((Space.GLOBAL, Space.SHARED))
 
@@ -91,7 +90,7 @@ def _library() -> ctypes.CDLL:
 
 def active(request: Request) -> tuple[int, ...]:
     """The lanes that took part."""
-    return tuple(lane for lane in range(LANES) if request.mask >> lane & 1)
+    return tuple(lane for lane in range(WARP) if request.mask >> lane & 1)
 
 
 def _leaves_global(request: Request) -> bool:
@@ -140,6 +139,6 @@ def lane_sample(request: Request, site: SiteInfo) -> LaneSample:
         kind=site.kind,
         width_bits=site.width_bits,
         base=base,
-        lanes=tuple(request.addresses[lane] - base if request.mask >> lane & 1 else None for lane in range(LANES)),
+        lanes=tuple(request.addresses[lane] - base if request.mask >> lane & 1 else None for lane in range(WARP)),
         array=demangle(site.array) if site.array else None,
     )

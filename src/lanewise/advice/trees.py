@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from lanewise.advice.sampling import LANES, Request
+from lanewise.advice.sampling import Request
 from lanewise.advice.subject import Subject
 from lanewise.advice.tries import SharedArray
+from lanewise.hardware.coalescing import WARP
 from lanewise.model.demand import Demand, demand
 from lanewise.model.pipes import Pipe
 from lanewise.records import AccessKind, SourceLine, Space
@@ -79,10 +80,10 @@ def _tree(subject: Subject, array: SharedArray) -> Tree | None:
     stored = [subject.sites[i] for i in sites if subject.sites[i].kind == AccessKind.STORE]
     in_steps = [s for s in stored if start < s.ptx_line <= last]
     # Up a tree and down again at the most: a sort, which goes up again and again, is another matter.
-    most = 2 * (math.log2(LANES * subject.placed.warps_per_block) + 2)
+    most = 2 * (math.log2(WARP * subject.placed.warps_per_block) + 2)
     if not _STEPS <= steps <= most or not in_steps:
         return None
-    threads = LANES * subject.demand.warps
+    threads = WARP * subject.demand.warps
     lanes = sum(
         cost.threads_on
         for cost in subject.costs.accesses

@@ -25,9 +25,10 @@ from lanewise.demangle import demangle
 from lanewise.emulator.engine import Engine, Launched
 from lanewise.emulator.launch import Dim, Limits
 from lanewise.emulator.program import Program
-from lanewise.emulator.trace import KIND_SHIFT, LINE_BYTES, LOAD, LOCAL_BIT, STORE, Trace, followed
+from lanewise.emulator.trace import KIND_SHIFT, LOAD, LOCAL_BIT, STORE, Trace, followed
 from lanewise.emulator.unit import reachable
 from lanewise.errors import EnvironmentProblem, LanewiseError
+from lanewise.hardware.coalescing import LINE_BYTES
 from lanewise.hardware.occupancy import occupancy
 from lanewise.model.launch import DeviceModel, Modelled
 from lanewise.ptx.syntax import Function, Instruction, Special, Symbol

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from lanewise.advice.groups import Group, footprint
 from lanewise.advice.subject import Subject
-from lanewise.emulator.trace import LINE_BYTES
 from lanewise.hardware import banks
-from lanewise.hardware.coalescing import SECTOR_BYTES
-from lanewise.model.caches import SiteTraffic, Traffic
+from lanewise.hardware.coalescing import LINE_BYTES, SECTOR_BYTES, SECTORS_OF_LINE, WARP
+from lanewise.model.caches import SITE_COLUMNS, SiteTraffic, Traffic
 from lanewise.model.demand import Demand
 from lanewise.records import AccessKind
 from lanewise.sass.costs import AccessCost
 
-_SECTORS_OF_LINE = 4
-_COLUMNS = tuple(column.name for column in fields(SiteTraffic))
-_WARP = 32
 _WIDEST = 16  # bytes of a lane in one access
 _RANDOM_WAVEFRONTS = 3.53  # of 32 balls in 32 bins the fullest has so many on average
 
@@ -41,7 +37,7 @@ def coalesced(subject: Subject, changed: Iterable[Group], *, packed: bool) -> De
         followed = {index: sites[index] for index in sorted(group.sites & sites.keys())}
         before = _sum(followed.values())
         whole = _narrower(before, share, used)
-        sites |= {index: _scaled(whole, site.sectors / before.sectors) for index, site in followed.items()}
+        sites |= {index: whole.scaled(site.sectors / before.sectors) for index, site in followed.items()}
         if group.kind == AccessKind.STORE:
             all_stored = footprint(subject, _stores(subject))
             part = touched / all_stored if all_stored else 0.0
@@ -63,13 +59,13 @@ def from_shared(subject: Subject, group: Group, size: int) -> Demand:
     asked = subject.asked(costs=replace(subject.costs, accesses=kept), traffic=replace(subject.traffic, sites=sites))
     rates, placed = subject.spec.rates, subject.placed
     blocks_bytes = size / placed.warps_per_block  # that a warp copies
-    copies = blocks_bytes / (_WARP * _WIDEST)
+    copies = blocks_bytes / (WARP * _WIDEST)
     own = sum(group_sites.dram_sectors for index, group_sites in subject.traffic.sites.items() if index in group.sites)
     # As instructions the loads are still among those of the LSU.
     looked_up = group.requests / placed.warps * (_RANDOM_WAVEFRONTS - 1) / rates.shared_wavefronts
     return replace(
         asked,
-        l1_cycles=asked.l1_cycles + looked_up + 2 * copies * _WIDEST * _WARP / rates.l1_bytes,
+        l1_cycles=asked.l1_cycles + looked_up + 2 * copies * _WIDEST * WARP / rates.l1_bytes,
         l2_read_bytes=asked.l2_read_bytes + blocks_bytes,
         l2_lines=asked.l2_lines + blocks_bytes / LINE_BYTES,
         dram_bytes=asked.dram_bytes + own * SECTOR_BYTES / placed.warps,
@@ -84,8 +80,8 @@ def shared_wavefronts(stride: int | None, width_bits: int) -> float:
     `from_shared`."""
     if stride is None:
         return _RANDOM_WAVEFRONTS
-    offsets = [lane * stride for lane in range(_WARP)]
-    return banks.wavefronts(offsets, (1 << _WARP) - 1, width_bits // 8, AccessKind.LOAD)
+    offsets = [lane * stride for lane in range(WARP)]
+    return banks.wavefronts(offsets, (1 << WARP) - 1, width_bits // 8, AccessKind.LOAD)
 
 
 def _stores(subject: Subject) -> frozenset[int]:
@@ -100,11 +96,7 @@ def _ideal(cost: AccessCost) -> AccessCost:
 
 
 def _sum(sites: Collection[SiteTraffic]) -> SiteTraffic:
-    return SiteTraffic(*(sum(getattr(site, column) for site in sites) for column in _COLUMNS))
-
-
-def _scaled(site: SiteTraffic, by: float) -> SiteTraffic:
-    return SiteTraffic(*(getattr(site, column) * by for column in _COLUMNS))
+    return SiteTraffic(*(sum(getattr(site, column) for site in sites) for column in SITE_COLUMNS))
 
 
 def _narrower(site: SiteTraffic, share: float, used: float) -> SiteTraffic:
@@ -118,7 +110,7 @@ def _narrower(site: SiteTraffic, share: float, used: float) -> SiteTraffic:
     middle = min(requests - far, max(0.0, asked - dram))
     return SiteTraffic(
         sectors=sectors,
-        lines=min(site.lines, max(requests, sectors / _SECTORS_OF_LINE)),
+        lines=min(site.lines, max(requests, sectors / SECTORS_OF_LINE)),
         l1_hits=sectors - asked,
         merged=site.merged * below,
         l2_sectors=l2,

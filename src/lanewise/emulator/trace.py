@@ -26,7 +26,6 @@ import numpy.typing as npt
 
 from lanewise.emulator.layout import SITE_WAVEFRONTS, SITE_WAVEFRONTS_IDEAL, Block, Warp, Worker
 
-LINE_BYTES = 128
 RECORDS = 1 << 22  # of a launch that is followed whole; a thread has room for as many
 SAMPLE = 5 << 19  # of one of which a share is followed
 RECORD = np.dtype([("line", "<u4"), ("what", "<u4"), ("order", "<u4"), ("warp", "<u4")])

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lanewise.emulator.counts import SiteCounts
+from lanewise.hardware.coalescing import SECTOR_BYTES
 from lanewise.hardware.rates import Rates
 from lanewise.model import routes
 from lanewise.model.caches import SiteTraffic
@@ -17,7 +18,6 @@ from lanewise.sass.costs import AccessCost, MachineCosts
 from lanewise.sass.executions import Line
 from lanewise.sass.kernel import MachineKernel
 
-SECTOR = 32
 _AT_ONCE = 4  # loads of a warp under way, at most
 _OF_32 = 5.0  # doublings from one to the 32 that the spread of a latency is given for
 
@@ -106,7 +106,7 @@ def _add_engine(result: Accesses, cost: AccessCost, found: Sequence[SiteTraffic]
     """Nobody waits for the instruction itself; the mbarrier that is told waits for the bytes."""
     if kind(cost) != AccessKind.LOAD or cost.space != Space.GLOBAL:
         return
-    result.engine_bytes += (cost.sectors or 0) * SECTOR
+    result.engine_bytes += (cost.sectors or 0) * SECTOR_BYTES
     far, asked = sum(s.from_dram for s in found), sum(s.from_l2 + s.from_dram for s in found)
     place = rates.l2_latency + (far / asked if asked else 0.0) * (rates.dram_latency - rates.l2_latency)
     result.engine_latency = max(result.engine_latency, rates.bulk_latency + place)
@@ -166,7 +166,7 @@ def latency(cost: AccessCost, found: Sequence[SiteTraffic], together: int, rates
         return rates.l1_latency
     requests = max(cost.requests, 1)
     lines = max(1.0, sum(s.lines for s in found) / total) * together
-    accesses = max(1.0, (cost.sectors or 0) / requests * SECTOR / rates.dram_access_bytes) * together
+    accesses = max(1.0, (cost.sectors or 0) / requests * SECTOR_BYTES / rates.dram_access_bytes) * together
     l2 = rates.l2_latency + rates.l2_spread * min(1.0, math.log2(lines) / _OF_32)
     dram = rates.dram_latency + rates.dram_spread * min(1.0, math.log2(accesses) / _OF_32)
     return float(near * rates.l1_latency + middle * l2 + far * dram) / total
@@ -176,5 +176,5 @@ def partial_sectors(cost: AccessCost) -> float:
     """Sectors of global memory that a store writes only a part of."""
     if cost.space != Space.GLOBAL or kind(cost) != AccessKind.STORE or not cost.sectors:
         return 0.0
-    whole = cost.threads_on * cost.access.instruction.width_bits / 8 / SECTOR
+    whole = cost.threads_on * cost.access.instruction.width_bits / 8 / SECTOR_BYTES
     return cost.sectors if cost.sectors > 2 * whole else 0.0

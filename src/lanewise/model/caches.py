@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache as remember
 from importlib.resources import files
 
 import numpy as np
 
-from lanewise.emulator.trace import APART, LINE_BYTES, RECORD, SITE_SHIFT, Trace, thinned
+from lanewise.emulator.trace import APART, RECORD, SITE_SHIFT, Trace, thinned
+from lanewise.hardware.coalescing import LINE_BYTES, SECTOR_BYTES
 from lanewise.toolchain import native
 
-SECTOR_BYTES = 32
 _POINTER = ctypes.c_void_p
 
 
@@ -49,6 +49,13 @@ class SiteTraffic:
     from_l2: float
     from_dram: float
 
+    def scaled(self, by: float) -> SiteTraffic:
+        """All of it, `by` times."""
+        return SiteTraffic(*(by * getattr(self, column) for column in SITE_COLUMNS))
+
+
+SITE_COLUMNS = tuple(column.name for column in fields(SiteTraffic))
+
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
@@ -74,7 +81,6 @@ class Spill:
     row: int
 
 
-_COLUMNS = len(SiteTraffic.__dataclass_fields__)
 PAST = 254  # in place of the width of a load: it goes past the L1
 JOINED = 255  # in place of the width of an atomic: one lane does it for all that are at one address
 MOST = 1 << 24  # accesses that are followed one by one
@@ -130,7 +136,7 @@ class Caches:
         after = sorted(spills, key=lambda spill: spill.after)  # stable: as they stand in the code
         table = np.array([(s.word, s.kind, s.row) for s in after], np.uint32).reshape(-1, 3)
         first = np.searchsorted([s.after for s in after], np.arange(len(widths) + 1)).astype(np.uint32)
-        counts = np.zeros((rows, _COLUMNS), np.uint64)
+        counts = np.zeros((rows, len(SITE_COLUMNS)), np.uint64)
         below = np.zeros(3, np.uint64)
         records = np.ascontiguousarray(trace.records)
         failed = self._library.lw_caches_run(

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from lanewise.emulator.counts import SiteCounts
 from lanewise.emulator.unit import SiteInfo
+from lanewise.hardware.coalescing import SECTOR_BYTES
 from lanewise.hardware.device import DeviceSpec
 from lanewise.hardware.rates import Rates
 from lanewise.model import tensor
-from lanewise.model.accesses import SECTOR, Accesses, accesses, partial_sectors
+from lanewise.model.accesses import Accesses, accesses, partial_sectors
 from lanewise.model.caches import SiteTraffic, Traffic
 from lanewise.model.pipes import Pipe, pipe
 from lanewise.model.placement import PARTITIONS, Placement
@@ -135,7 +136,7 @@ def demand(
     read, written, lines, atomic = _below(sites, traffic, warps)
     moved, cost_of_dram = _dram(traffic, rates)
     engine = asked.engine_bytes / warps
-    filled = max(0.0, read - engine) / SECTOR / rates.l1_fill_sectors + engine / rates.bulk_bytes
+    filled = max(0.0, read - engine) / SECTOR_BYTES / rates.l1_fill_sectors + engine / rates.bulk_bytes
     further = max(0.0, instructions[Pipe.LSU] - asked.requests / warps) / rates.lsu_rate
     return Demand(
         warps=warps,
@@ -189,8 +190,8 @@ def _constant_cycles(counted: Sequence[SiteCounts], placed: Placement, rates: Ra
 def _dram(traffic: Traffic, rates: Rates) -> tuple[float, float]:
     """Bytes moved, and what they cost: the bus is turned round between reads and writes; a sector written in part takes
     a whole access to read and one to write, and as much again to turn."""
-    read = sum(s.dram_sectors for s in traffic.sites.values()) * SECTOR
-    filled, written = traffic.filled_sectors * SECTOR, traffic.written_sectors * SECTOR
+    read = sum(s.dram_sectors for s in traffic.sites.values()) * SECTOR_BYTES
+    filled, written = traffic.filled_sectors * SECTOR_BYTES, traffic.written_sectors * SECTOR_BYTES
     whole = read + written - filled
     turned = 2 * min(read, written - filled) * rates.dram_turn / 2
     return read + filled + written, whole + turned + traffic.filled_sectors * _IN_PART * rates.dram_access_bytes
@@ -202,11 +203,11 @@ def _below(sites: tuple[SiteInfo, ...], traffic: Traffic, warps: int) -> tuple[f
     for index, site in traffic.sites.items():
         kind = sites[index].kind if index < len(sites) else AccessKind.LOAD
         if kind == AccessKind.LOAD:
-            read += site.l2_sectors * SECTOR
+            read += site.l2_sectors * SECTOR_BYTES
             asked = site.sectors - site.l1_hits
             lines += site.lines * asked / site.sectors if site.sectors else 0.0
         elif kind == AccessKind.STORE:
-            written += site.l2_sectors * SECTOR
+            written += site.l2_sectors * SECTOR_BYTES
         else:
             atomic += site.l2_sectors
     return read / warps, written / warps, lines / warps, atomic / warps

@@ -9,6 +9,7 @@ from lanewise.emulator.counts import SiteCounts
 from lanewise.emulator.trace import Trace
 from lanewise.emulator.unit import SiteInfo
 from lanewise.errors import LanewiseError
+from lanewise.hardware.coalescing import SECTOR_BYTES
 from lanewise.hardware.device import DeviceSpec
 from lanewise.model import routes
 from lanewise.model.atomics import joined_atomics
@@ -22,7 +23,6 @@ from lanewise.sass.costs import MachineCosts
 from lanewise.sass.kernel import MachineKernel
 from lanewise.sass.listing import SassInstruction
 
-SECTOR = 32
 _COALESCING_TURNS = 2
 
 
@@ -115,7 +115,7 @@ def _width(site: SiteInfo, instruction: SassInstruction) -> int:
     """What the caches are told of a site: how it goes, or what a lane of its records moves."""
     if routes.past_the_l1(instruction):
         return PAST
-    return SECTOR if routes.by_engine(instruction) else max(1, (site.told_bits or site.width_bits) // 8)
+    return SECTOR_BYTES if routes.by_engine(instruction) else max(1, (site.told_bits or site.width_bits) // 8)
 
 
 def _memory(sites: tuple[SiteInfo, ...], traffic: Traffic) -> MemoryTraffic:
@@ -126,10 +126,10 @@ def _memory(sites: tuple[SiteInfo, ...], traffic: Traffic) -> MemoryTraffic:
     return MemoryTraffic(
         l1_hit_rate=round(l1 / sectors, 4) if sectors else None,
         l2_hit_rate=round(l2_hits / l2, 4) if l2 else None,
-        l2_read_bytes=round((l2 - written) * SECTOR),
-        l2_write_bytes=round(written * SECTOR),
-        dram_read_bytes=round((sum(s.dram_sectors for _, s in every) + traffic.filled_sectors) * SECTOR),
-        dram_write_bytes=round(traffic.written_sectors * SECTOR),
+        l2_read_bytes=round((l2 - written) * SECTOR_BYTES),
+        l2_write_bytes=round(written * SECTOR_BYTES),
+        dram_read_bytes=round((sum(s.dram_sectors for _, s in every) + traffic.filled_sectors) * SECTOR_BYTES),
+        dram_write_bytes=round(traffic.written_sectors * SECTOR_BYTES),
         share=traffic.share,
     )
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from lanewise.catalogue import Catalogue, parts
 from lanewise.errors import UsageError
+from lanewise.hardware.banks import BANKS
+from lanewise.hardware.coalescing import SECTOR_BYTES, WORD_BYTES
 from lanewise.records import Finding, LaneSample, LaunchRecord, RunResult, Space
 from lanewise.report import advice, text
 from lanewise.report.executed import as_executed
 from lanewise.report.fold import fold_launches
 from lanewise.report.timing import microseconds
 
-SECTOR_BYTES, WORD_BYTES, BANKS = 32, 4, 32
 _ROWS = (8, 4, 2, 1)  # lanes in a row, as many as fit
 _FRONT = 7  # columns of the number of a row's first lane
 

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from lanewise.catalogue import Catalogue
+from lanewise.hardware.banks import BANKS
+from lanewise.hardware.coalescing import WARP, WORD_BYTES
 from lanewise.records import Access, AccessKind, Pattern, Space
 from lanewise.report import text
 
 SECTORS, WAVEFRONTS = "sectors", "wavefronts"
-WARP_LANES = 32
-BANKS = 32
-BANK_BYTES = 4
 _TYPE = re.compile(r"(?:[fsu]|bf)\d+(?:x\d+)?")  # a type with a meaning, where b32 says only bits
 
 
@@ -122,10 +121,10 @@ def bank_words(access: Access, words: Catalogue) -> str:
     Lanes `32 / gcd(stride in words, 32)` apart fall into one bank; said only where it explains the count.
     """
     stride, wavefronts = access.stride_bytes, access.wavefronts
-    plain = access.kind is not AccessKind.ATOMIC and access.width_bits <= 8 * BANK_BYTES
-    if access.space is not Space.SHARED or not stride or stride % BANK_BYTES or not plain:
+    plain = access.kind is not AccessKind.ATOMIC and access.width_bits <= 8 * WORD_BYTES
+    if access.space is not Space.SHARED or not stride or stride % WORD_BYTES or not plain:
         return ""
-    ways = math.gcd(stride // BANK_BYTES, BANKS)
+    ways = math.gcd(stride // WORD_BYTES, BANKS)
     if ways == 1 or wavefronts != ways * access.requests:
         return ""
     if ways == BANKS:
@@ -141,7 +140,7 @@ def lane_words(access: Access, words: Catalogue) -> str:
 
 
 def _lanes_off(access: Access) -> bool:
-    return access.requests > 0 and 4 * access.threads_on <= 3 * WARP_LANES * access.requests
+    return access.requests > 0 and 4 * access.threads_on <= 3 * WARP * access.requests
 
 
 def unit_words(measured: Cost, each: str, words: Catalogue) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lanewise.catalogue import Catalogue
+from lanewise.hardware.coalescing import WARP
 from lanewise.records import Space
 from lanewise.report import text
 from lanewise.report.excerpt import AccessRow, SourceRow, basename
 from lanewise.report.fold import Fold
 from lanewise.report.judge import (
     RANK,
-    WARP_LANES,
     Cost,
     Weight,
     bank_words,
@@ -114,11 +114,11 @@ def _branch_problem(row: SourceRow, words: Catalogue) -> Problem:
 
 def _idle_lanes(fold: Fold, words: Catalogue) -> list[Problem]:
     warps, threads = fold.ptx_instructions, fold.ptx_thread_instructions
-    if 4 * threads > 3 * WARP_LANES * warps or warps == 0:
+    if 4 * threads > 3 * WARP * warps or warps == 0:
         return []
     x, y, z = fold.first.block
     block, lanes = x * y * z, text.per(threads, warps)
-    if block < WARP_LANES:
+    if block < WARP:
         return [Problem(words.say("verdict.small_block", lanes=lanes, threads=words.count(block, "thread")))]
     return [Problem(words.say("verdict.idle_lanes", lanes=lanes))]
 

@@ -100,23 +100,7 @@ def _privatised(subject: Subject, group: Group, share: float, of_blocks: int) ->
     sites = dict(subject.traffic.sites)
     for index in group.sites & sites.keys():
         site = sites[index]
-        sites[index] = replace(
-            site,
-            **{
-                name: getattr(site, name) * share
-                for name in (
-                    "sectors",
-                    "lines",
-                    "l1_hits",
-                    "merged",
-                    "l2_sectors",
-                    "l2_hits",
-                    "from_l1",
-                    "from_l2",
-                    "from_dram",
-                )
-            },
-        )
+        sites[index] = replace(site.scaled(share), dram_sectors=site.dram_sectors)
     # In order of address, all lanes that go to one sector are one step.
     steps = subject.traffic.atomic_steps * min(1.0, of_blocks / SECTOR_BYTES / most_lanes(subject, group))
     traffic = replace(subject.traffic, sites=sites, atomic_steps=steps)

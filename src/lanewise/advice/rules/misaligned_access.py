@@ -8,11 +8,10 @@ from lanewise.advice.groups import Group, groups
 from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
 from lanewise.advice.whatif import coalesced
-from lanewise.hardware.coalescing import SECTOR_BYTES
+from lanewise.hardware.coalescing import SECTOR_BYTES, WARP
 from lanewise.records import AccessKind, Finding, Pattern, Space, Tried
 
 NAME = "misaligned_access"
-_WARP = 32
 _OVER = 1.1  # times the ideal from which on sectors are cut
 
 
@@ -23,7 +22,7 @@ def find(subject: Subject) -> Iterable[Finding]:
         for group in groups(subject, Space.GLOBAL)
         if group.pattern == Pattern.CONTIGUOUS
         and group.kind != AccessKind.ATOMIC
-        and group.lanes > _WARP / 2
+        and group.lanes > WARP / 2
         and min(group.sectors, _moved(subject, group)) >= _OVER * group.sectors_ideal
     ]
     if not off:

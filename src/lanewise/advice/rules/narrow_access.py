@@ -8,12 +8,12 @@ from dataclasses import replace
 from lanewise.advice.groups import Group, groups
 from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
+from lanewise.hardware.coalescing import WARP
 from lanewise.model.pipes import Pipe
 from lanewise.records import AccessKind, Finding, Pattern, Space, Tried
 
 NAME = "narrow_access"
 _WIDEST = 16  # bytes of a lane in one access
-_WARP = 32
 _MOVING = (Pipe.LSU, Pipe.UNIFORM, Pipe.CONTROL, Pipe.BARRIER, Pipe.CONSTANT)  # once for all elements of an access
 _INTEGER = (Pipe.ALU, Pipe.IMAD)
 _WORK = 12  # instructions for each access: with more of them a kernel computes rather than moves
@@ -57,7 +57,7 @@ def find(subject: Subject) -> Iterable[Finding]:
 
 def _is_plain(group: Group) -> bool:
     """Side by side, at the ideal, without other lanes' data."""
-    ideal = group.sectors == group.sectors_ideal and group.lanes > 0.9 * _WARP
+    ideal = group.sectors == group.sectors_ideal and group.lanes > 0.9 * WARP
     plain = group.space == Space.GLOBAL and group.kind != AccessKind.ATOMIC
     return plain and ideal and group.pattern == Pattern.CONTIGUOUS
 

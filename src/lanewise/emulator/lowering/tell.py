@@ -9,8 +9,9 @@ from lanewise.emulator.layout import SITE_WAVEFRONTS
 from lanewise.emulator.lowering import lane_pattern
 from lanewise.emulator.lowering.lane_pattern import Plan
 from lanewise.emulator.quantity import Quantity, fold
-from lanewise.emulator.trace import ATOMIC, KIND_SHIFT, LINE_BYTES, LOAD, LOCAL_BIT, SITE_SHIFT, STORE
+from lanewise.emulator.trace import ATOMIC, KIND_SHIFT, LOAD, LOCAL_BIT, SITE_SHIFT, STORE
 from lanewise.hardware import banks
+from lanewise.hardware.coalescing import LINE_BYTES
 from lanewise.ptx.syntax import Instruction
 from lanewise.records import AccessKind, Space
 

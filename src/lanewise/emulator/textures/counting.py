@@ -3,14 +3,13 @@ that several lanes of one group read is fetched once for the group (measured: do
 
 from __future__ import annotations
 
-from lanewise.emulator.ir import Emitter, Value
+from lanewise.emulator.ir import WARP, Emitter, Value
 from lanewise.emulator.textures.texels import Texel
 from lanewise.emulator.textures.writing import WIDE, Function
 
 QUAD = 4  # lanes of a group that reads with float coordinates
 PAIR = 2  # when eight texels are filtered
 OCTET = 8  # surfaces, and linear memory of up to 8 bytes a texel
-WARP = 32
 
 
 def sectors(out: Emitter, group: int, texels: int) -> str:
