@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,7 +53,7 @@ def test_values_by_kernel_and_line(reports: CommandLine) -> None:
     ]
     same = reports("diff", "before.json", "before.json", "--fail-on", "any")
     assert same.status == 0
-    assert "no value differs" in same.out
+    assert same.out.splitlines() == ["1 kernel compared, 1 without a difference.", "  k  <<<4, 32>>>  1 launch"]
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,17 @@ def test_exit_code_for_scripts(reports: CommandLine, criterion: str, status: int
     assert outcome.status == status
     assert ("--fail-on: k: " in outcome.out) == (status == ExitCode.WORSE)
     assert reports("diff", "--fail-on", criterion, "after.json", "before.json").status == 0
+
+
+def test_in_chinese_with_the_same_numbers_and_the_same_json(reports: CommandLine, tmp_path: Path) -> None:
+    command = ("diff", "--fail-on", "wavefronts", "before.json", "after.json")
+    english = reports(*command, "--json", "en.json")
+    chinese = reports(*command, "--lang", "zh", "--json", "zh.json")
+    chinese_numbers, numbers = (Counter(re.findall(r"\d[\d,.]*\d|\d", out)) for out in (chinese.out, english.out))
+    assert chinese_numbers == numbers
+    assert "波前" in chinese.out
+    assert not {"wavefronts", "worse", "value", "before", "kernel"} & set(re.findall(r"[a-z]+", chinese.out))
+    assert (tmp_path / "zh.json").read_text() == (tmp_path / "en.json").read_text()
 
 
 def test_json_is_written_over_with_force_only(reports: CommandLine, tmp_path: Path) -> None:

@@ -67,9 +67,9 @@ def test_kernel_names_lose_their_parameters(demangled: str, name: str) -> None:
 
 
 def test_a_note_of_several_lines_keeps_them() -> None:
-    assert text.note_lines("one: warning\n\n  int unused;\n", 80, "note") == ["note: one: warning", "    int unused;"]
-    assert text.note_lines("all in one", 80, "note") == ["note: all in one"]
-    assert text.note_lines("a\x1bb", 80, "note") == ["note: a\\x1bb"]
+    assert text.note_lines("one: warning\n\n  int unused;\n", 80, "note: ") == ["note: one: warning", "    int unused;"]
+    assert text.note_lines("all in one", 80, "note: ") == ["note: all in one"]
+    assert text.note_lines("a\x1bb", 80, "note: ") == ["note: a\\x1bb"]
 
 
 def test_long_names_lose_their_template_arguments_first() -> None:

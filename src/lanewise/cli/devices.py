@@ -13,7 +13,7 @@ from lanewise.hardware.rates import Rates
 from lanewise.report import text
 from lanewise.report.table import table
 
-_HEAD = ("name", "card", "arch", "SMs", "shared/SM", "L2", "memory", "bandwidth", "f32", "rates")
+_HEAD = ("name", "card", "arch", "SMs", "shared", "L2 MB", "memory", "GB/s", "TFLOP/s", "rates")
 
 
 def devices(
@@ -37,7 +37,8 @@ def devices(
     rows = [_row(device.load(name)) for name in device.names()]
     for line in table([_HEAD, *rows], "lllrrrrrrl"):
         typer.echo(line)
-    typer.echo("\nrates: how most values that times depend on are known; `lanewise devices NAME` shows each.")
+    typer.echo("\nshared: of an SM. GB/s: of memory. TFLOP/s: of f32. rates: how most values that times depend on are")
+    typer.echo("known; `lanewise devices NAME` shows each.")
     typer.echo("A device file of your own, ending in .toml, does as well.")
 
 
@@ -60,14 +61,14 @@ def _row(spec: device.DeviceSpec) -> tuple[str, ...]:
     values = spec.values
     return (
         spec.key,
-        spec.name,
+        spec.name.removeprefix("NVIDIA "),
         spec.arch,
         str(values.sm_count),
         text.size(spec.limits.shared_per_sm),
-        text.size(values.l2_bytes),
+        f"{values.l2_bytes / (1 << 20):g}",
         text.size(values.memory_bytes),
-        f"{values.memory_bandwidth_gb_s:,.0f} GB/s",
-        f"{values.fp32_tflops:g} TFLOP/s",
+        f"{values.memory_bandwidth_gb_s:,.0f}",
+        f"{values.fp32_tflops:g}",
         known_by(spec),
     )
 

@@ -51,28 +51,33 @@ def options(
 
 app.command(
     "run",
+    short_help="Run a program and report, line by line.",
     options_metavar="[OPTIONS] FILE... [-- ARGUMENTS]",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["--help"]},
 )(run.run)
 
 app.command(
     "check",
+    short_help="Run a program and say what it does wrong.",
     options_metavar="[OPTIONS] FILE... [-- ARGUMENTS]",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["--help"]},
 )(check.check)
 
-app.command("occupancy", context_settings=HELP)(occupancy.occupancy)
-app.command("show", context_settings=HELP)(show.show)
-app.command("explain", context_settings=HELP)(explain.explain)
-app.command("compare", context_settings=HELP)(compare.compare)
-app.command("diff", context_settings=HELP)(diff.diff)
-app.command("bench", context_settings=HELP)(bench.bench)
-app.command("tune", context_settings=HELP)(bench.tune)
-app.command("ladder", context_settings=HELP)(ladder.ladder)
-app.command("devices", context_settings=HELP)(devices.devices)
+for name, command, short in (
+    ("show", show.show, "Show the report of an earlier run."),
+    ("explain", explain.explain, "Explain a finding: lanes and arithmetic."),
+    ("diff", diff.diff, "Show what a change made better or worse."),
+    ("compare", compare.compare, "Show counts beside those of Nsight Compute."),
+    ("occupancy", occupancy.occupancy, "Compute the occupancy of a launch."),
+    ("devices", devices.devices, "List the cards that --device takes."),
+    ("ladder", ladder.ladder, "Show techniques as sequences of kernels."),
+    ("bench", bench.bench, "Time the ladder on a GPU."),
+    ("tune", bench.tune, "Search a rung's parameters on a GPU."),
+):
+    app.command(name, short_help=short, context_settings=HELP)(command)
 
 
-@app.command(context_settings=HELP)
+@app.command(short_help="Say what is missing on this machine.", context_settings=HELP)
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False) -> None:
     """Say what is there and what is missing on this machine, why, and who can fix it."""
     raise typer.Exit(doctor_command.doctor(json))

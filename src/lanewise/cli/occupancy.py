@@ -25,6 +25,7 @@ from lanewise.records import Occupancy
 from lanewise.report import text
 from lanewise.report.facts import occupancy_words
 from lanewise.report.table import table
+from lanewise.report.terminal import report_width
 from lanewise.request import DEFAULT_DEVICE
 
 
@@ -79,8 +80,12 @@ def _lines(result: Occupancy, limits: Limits, where: str, threads: int, register
         mark = "<" if limit.resource in result.binding else ""
         rows.append((limit.resource, blocks, mark, how[limit.resource]))
     lines = [
-        f"{where}: blocks of {threads} threads, {registers} registers a thread, {text.count(shared)} bytes of shared "
-        "memory",
+        *text.wrap(
+            f"{where}: blocks of {threads} threads, {registers} registers a thread, {text.count(shared)} bytes of "
+            "shared memory",
+            report_width(),
+            rest="  ",
+        ),
         "",
         f"  {occupancy_words(result, catalogue())}",
         "",

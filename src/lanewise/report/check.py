@@ -35,7 +35,9 @@ def check_lines(result: RunResult, words: Catalogue, width: int) -> list[Text]:
         for sentence in summary_sentences(result.check, findings, words):
             lines += [Text(line) for line in text.wrap(sentence, width, rest="  ")]
     for note in result.notes:
-        lines += [Text(line) for line in text.note_lines(note, width, words.say("finding.note"))]
+        lines += [
+            Text(line) for line in text.note_lines(note, width, words.say("finding.note") + words.say("report.colon"))
+        ]
     return lines
 
 

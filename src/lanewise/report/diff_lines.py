@@ -17,15 +17,20 @@ _TEXT_WIDTH = 60  # columns of a source line
 
 def diff_lines(difference: RunDiff, words: Catalogue, width: int) -> list[str]:
     lines: list[str] = []
+    same = [kernel for kernel in difference.kernels if not _differs(kernel)]
     for kernel in difference.kernels:
-        lines += [*_kernel(kernel, words, width), ""]
+        if kernel.remarks or kernel not in same:
+            lines += [*_kernel(kernel, words, width), ""]
     lines += _findings(difference.came, difference.went, "", words, width)
     for key, left in (("diff.only_before", difference.only_before), ("diff.only_after", difference.only_after)):
         for name in dict.fromkeys(_named(launch, words, width - 20) for launch in left):
             lines += text.wrap(words.say(key, kernel=name), width, rest="  ")
-    same = sum(not _differs(kernel) for kernel in difference.kernels)
     kernels = words.count(len(difference.kernels), "kernel")
-    return [*lines, words.say("diff.summary", kernels=kernels, same=text.count(same))]
+    lines.append(words.say("diff.summary", kernels=kernels, same=text.count(len(same))))
+    for kernel in same:
+        name = _named(kernel.after[0], words, width - 20)
+        lines.append(f"  {name}  {words.count(len(kernel.after), 'launch')}")
+    return lines
 
 
 def message(finding: Finding, words: Catalogue) -> str:
@@ -59,7 +64,11 @@ def _kernel(kernel: KernelDiff, words: Catalogue, width: int) -> list[str]:
         lines.append("  " + words.say("diff.same"))
     lines += _findings(kernel.came, kernel.went, "  ", words, width)
     for remark in kernel.remarks:
-        lines += text.wrap(words.say(f"not_compared.{remark}"), width, first=f"  {words.say('finding.note')}: ")
+        lines += text.wrap(
+            words.say(f"not_compared.{remark}"),
+            width,
+            first=f"  {words.say('finding.note')}{words.say('report.colon')}",
+        )
     return lines
 
 

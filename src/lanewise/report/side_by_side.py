@@ -75,4 +75,8 @@ def _runs(results: Sequence[RunResult], shared: Sequence[Sequence[str]], words: 
         for together in dict.fromkeys(map(tuple, shared))
     ]
     notes += dict.fromkeys(note for result in results for note in result.notes)
-    return [line for note in notes for line in text.note_lines(note, width, words.say("finding.note"))]
+    return [
+        line
+        for note in notes
+        for line in text.note_lines(note, width, words.say("finding.note") + words.say("report.colon"))
+    ]

@@ -175,7 +175,11 @@ def _ending(result: RunResult, folds: Sequence[Fold], words: Catalogue, width: i
     if result.check is not None:
         sentences += summary_sentences(result.check, all_findings(result), words)
     lines = [line for sentence in sentences for line in text.wrap(sentence, width, rest="  ")]
-    notes = [line for note in result.notes for line in text.note_lines(note, width, words.say("finding.note"))]
+    notes = [
+        line
+        for note in result.notes
+        for line in text.note_lines(note, width, words.say("finding.note") + words.say("report.colon"))
+    ]
     return [Text(line) for line in (*lines, *notes)]
 
 

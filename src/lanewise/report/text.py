@@ -131,12 +131,12 @@ def pad(cell: str, width: int, *, right: bool = False) -> str:
 
 
 def note_lines(note: str, width: int, label: str) -> list[str]:
-    """A note below a report. One of several lines, as compilers write them, keeps its lines."""
+    """A note below a report, after its label ("note: "); one of several lines, as compilers write them, keeps them."""
     return [
         line
         for index, part in enumerate(note.splitlines())
         if part.strip()
-        for line in wrap(part, width, first="  " if index else f"{label}: ", rest="  ")
+        for line in wrap(part, width, first="  " if index else label, rest="  ")
     ]
 
 
