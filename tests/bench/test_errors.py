@@ -16,7 +16,7 @@ from lanewise.ladder import load
 T4 = Card(0, "Tesla T4", 75, 40, 63 << 10, 16 << 30)
 
 
-@pytest.mark.parametrize("arguments", [["bench", "transpose"], ["tune", "scan", "bulk_copy"]])
+@pytest.mark.parametrize("arguments", [["bench", "transpose"], ["bench", "--check"], ["tune", "scan", "bulk_copy"]])
 def test_no_card(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def device(index: int) -> None:
         raise RuntimeError("CUDA_ERROR_NO_DEVICE: no CUDA-capable device\nmore of it")
@@ -44,6 +44,10 @@ def test_no_cuda_core(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
         (["bench", "--size", "8"], "--size needs one subject"),
         (["tune", "scan", "fast"], "no rung 'fast'"),
         (["tune", "cooking", "fast"], "no subject 'cooking'"),
+        (["tune", "gemm", "tiled"], "gemm/tiled has nothing to search"),
+        (["tune", "scan", "bulk_copy", "--size", "many"], "--size many is no problem of scan"),
+        (["bench", "gemm", "--size", "8", "--type", "q7"], "gemm has no elements of type q7"),
+        (["bench", "gemm", "--type", "bf16"], "--type needs --size"),
     ],
 )
 def test_unknown_names_are_said_before_a_card_is_looked_for(

@@ -43,7 +43,7 @@ def search(
 ) -> Found:
     """Times of the points that may win, and of the peers. `workers`: processes that emulate.
 
-    Raises UsageError where there is nothing to search.
+    Raises UsageError where no point takes the problem.
     """
     work = WORKS[subject.name]
     sizes = {**subject.problem, **problem}
@@ -51,7 +51,9 @@ def search(
     limits = limits_of(card.arch // 10, card.arch % 10)
     plans = points(subject, rung, element, sizes, card.sms, limits)
     if not plans:
-        raise UsageError(f"{subject.name}/{rung.name}: nothing to search", next_step="`search` in its ladder.toml")
+        raise UsageError(
+            f"{subject.name}/{rung.name}: no point of its search takes this problem", next_step="Take another --size."
+        )
     launcher.load(plans.values(), skip_failing=True)
     built = {name: plan for name, plan in plans.items() if launcher.has(plan)}
     pruned = prune(built, launcher.resources, card.sms, limits)

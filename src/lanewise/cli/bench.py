@@ -45,6 +45,10 @@ def bench(
     loaded = [load(name) for name in names]
     if size is not None and len(loaded) != 1:
         raise UsageError("--size needs one subject", next_step=f"subjects: {', '.join(subjects())}")
+    if element is not None and size is None:
+        raise UsageError("--type needs --size", next_step="Say which problem: --size N.")
+    problem = problem_of(loaded[0], size)
+    kind = _type(element, loaded[0].types, loaded[0].name)
     launcher = Launcher(find(), _WORKERS)
     measure, works, state, tables = _room("measure"), _room("works"), _room("state"), _room("table")
     measured: dict[str, Any] = {}
@@ -59,7 +63,7 @@ def bench(
             continue
         cases = works.WORKS[subject.name].cases
         if size is not None:
-            cases = [_case(subject, element, problem_of(subject, size))]
+            cases = [_room("work").Case(kind, problem)]
         results = []
         for result in measure.bench(launcher, subject, cases, repeats):
             if isinstance(result, LanewiseError):
@@ -93,9 +97,12 @@ def tune(
     """Search a rung's parameters on a GPU; the best go into its subject's ladder.toml, as a define or a choice."""
     there = load(subject)
     chosen = there.rung(rung)
-    launcher = Launcher(find(), _WORKERS)
+    if not chosen.search:
+        searched = ", ".join(one.name for one in there.rungs if one.search) or "none"
+        raise UsageError(f"{subject}/{rung} has nothing to search", next_step=f"rungs with a search: {searched}")
     problem = problem_of(there, size)
-    kind = element or chosen.element
+    kind = _type(element, chosen.types, f"{subject}/{rung}")
+    launcher = Launcher(find(), _WORKERS)
     found = _room("tune").search(launcher, there, chosen, kind, problem, repeats, _WORKERS)
     best = [name for name in found.samples if name not in found.peers]
     typer.echo(f"{subject}/{rung} {kind}: {len(best)} points measured, {found.refused} wrong or refused")
@@ -120,13 +127,12 @@ def _room(name: str) -> ModuleType:
     return importlib.import_module(f"lanewise.bench.{name}")
 
 
-def _case(subject: Subject, element: str | None, problem: Any) -> Any:
-    kind = element or ("f32" if "f32" in subject.types else subject.types[0])
-    if kind not in subject.types:
-        raise UsageError(
-            f"{subject.name} has no elements of type {kind}", next_step=f"types: {', '.join(subject.types)}"
-        )
-    return _room("work").Case(kind, problem)
+def _type(element: str | None, types: Sequence[str], whose: str) -> str:
+    """The element type asked for; by default f32, or the first there is."""
+    kind = element or ("f32" if "f32" in types else types[0])
+    if kind not in types:
+        raise UsageError(f"{whose} has no elements of type {kind}", next_step=f"types: {', '.join(types)}")
+    return kind
 
 
 def _say(line: str, quiet: bool) -> None:

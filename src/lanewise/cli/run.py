@@ -206,10 +206,11 @@ def execute(request: RunRequest) -> RunResult:
 
 def protect_program_arguments(command_line: Sequence[str]) -> list[str]:
     """Doubles the first `--`: the option parser takes one away, the other says where the program's arguments start.
-    A bare `--check` is for everything."""
+    A bare `--check` of `run` is for everything."""
     words = list(command_line)
     end = words.index(SEPARATOR) if SEPARATOR in words else len(words)
-    words[:end] = ["--check=all" if word == "--check" else word for word in words[:end]]
+    if next((word for word in words if not word.startswith("-")), "") == "run":
+        words[:end] = ["--check=all" if word == "--check" else word for word in words[:end]]
     if SEPARATOR in words:
         words.insert(words.index(SEPARATOR), SEPARATOR)
     return words

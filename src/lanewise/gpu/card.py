@@ -38,8 +38,11 @@ def find(index: int = 0) -> Card:
             "no GPU can be used: cuda-core is not installed", next_step="pip install 'lanewise[gpu]'"
         ) from error
     except Exception as error:  # cuda.core raises RuntimeError without a driver, its own errors without a device
+        reason = str(error).splitlines()[0]
+        if "dlopen libcuda" in reason:
+            reason = "this machine has no NVIDIA driver (libcuda.so.1)"
         raise EnvironmentProblem(
-            f"no GPU: {str(error).splitlines()[0]}",
+            f"no GPU: {reason}",
             next_step="`lanewise doctor` says what this machine has; `lanewise ladder` counts without a GPU.",
         ) from error
     capability = device.compute_capability
