@@ -150,8 +150,9 @@ class Session:
         parts.append(len(view.attributes))
         for number, value in view.attributes.items():
             parts += [number, value]
-        event_ns = round(1000 * self._backend.spec.rates.event_us)
-        return Reply(encode(*parts, len(DEFAULT_LIMITS), *DEFAULT_LIMITS, event_ns))
+        rates = self._backend.spec.rates
+        times = round(1000 * rates.event_us), round(1000 * rates.host_gb_s)
+        return Reply(encode(*parts, len(DEFAULT_LIMITS), *DEFAULT_LIMITS, *times))
 
     def _allocate(self, fields: Fields, thread: int) -> Reply:
         """size, kind, file and address of the call -> address, id"""

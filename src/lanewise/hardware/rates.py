@@ -81,3 +81,6 @@ class Rates:
     blocks_per_us: float  # started, device
     block_latency: float  # clocks from the end of a block to the start of the next in its place
     event_us: float  # what two events around a launch measure beside it
+    host_gb_s: float = (
+        27.5  # copies between host and device, each direction; PCI Express 4.0 x16, half of what 5.0 gives
+    )

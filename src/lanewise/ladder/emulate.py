@@ -115,7 +115,7 @@ def run(
     launches = tuple(record.launch for record in records)
     times = [launch.time_us for launch in launches if launch.time_us is not None]
     if len(times) == len(launches):
-        counts["modelled_ns"] = round(1000 * finished(plan, times))
+        counts["modelled_ns"] = round(1000 * finished(plan, times, emulated.spec.rates.host_gb_s))
     name = f"{plan.rung.subject}/{plan.rung.name}"
     result = replace(records[-1].result, program=name, launches=launches)
     return Outcome(outputs, counts, result, tuple(dict.fromkeys(findings)))

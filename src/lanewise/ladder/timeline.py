@@ -10,18 +10,19 @@ from collections.abc import Sequence
 
 from lanewise.ladder.plan import Plan, PlannedBuffer
 
-COPY_US, BUS_BYTES_PER_US = 1.0, 25_000  # of a copy between host and device: to begin, and on the bus
-LAUNCH_US = 2.2  # from one launch to the next that a program's thread issues
+COPY_US = 1.0  # before the first byte of a copy between host and device
+LAUNCH_US = 3.7  # from one launch to the next that a program's thread issues: measured beside an H200
 
 
-def finished(plan: Plan, kernels: Sequence[float]) -> float:
-    """Microseconds until the last of a plan's launches and copies is over. `kernels`: of each launch, in order.
+def finished(plan: Plan, kernels: Sequence[float], host_gb_s: float) -> float:
+    """Microseconds until the last of a plan's launches and copies is over. `kernels`: of each launch, in order;
+    `host_gb_s`: of copies in each direction.
 
     In a paced plan the host issues launches one by one while the device runs them (a graph: all at once); in others
     they count as issued beforehand.
     """
     if plan.pieces:
-        return _pieces(plan, kernels)
+        return _pieces(plan, kernels, host_gb_s)
     end = 0.0
     for number, time in enumerate(kernels):
         issued = number * LAUNCH_US if plan.paced and not plan.rung.graph else 0.0
@@ -29,12 +30,12 @@ def finished(plan: Plan, kernels: Sequence[float]) -> float:
     return end
 
 
-def _pieces(plan: Plan, kernels: Sequence[float]) -> float:
+def _pieces(plan: Plan, kernels: Sequence[float], host_gb_s: float) -> float:
     streams = [0.0] * plan.streams
     arrived = kernel = left = 0.0  # when the engines are free: copies in, kernels, copies out
     for piece in range(plan.pieces):
         stream = piece % plan.streams
-        inputs, outputs = (_copy(plan, piece, role) for role in ("input", "output"))
+        inputs, outputs = (_copy(plan, piece, role, host_gb_s) for role in ("input", "output"))
         now = arrived = max(streams[stream], arrived) + inputs
         for launch, time in zip(plan.launches, kernels, strict=True):
             if launch.piece == piece:
@@ -43,11 +44,13 @@ def _pieces(plan: Plan, kernels: Sequence[float]) -> float:
     return max(streams)
 
 
-def _copy(plan: Plan, piece: int, role: str) -> float:
-    return sum(_part(plan, buffer, piece) for buffer in plan.buffers if buffer.role == role)
+def _copy(plan: Plan, piece: int, role: str, host_gb_s: float) -> float:
+    parts = [_part(plan, buffer, piece) for buffer in plan.buffers if buffer.role == role]
+    return sum(COPY_US + part / (1000 * host_gb_s) for part in parts if part)
 
 
-def _part(plan: Plan, buffer: PlannedBuffer, piece: int) -> float:
+def _part(plan: Plan, buffer: PlannedBuffer, piece: int) -> int:
+    """Bytes of a piece of a buffer; the last piece may be shorter."""
     size = -(-buffer.count // plan.pieces)
     count = max(0, min(size, buffer.count - piece * size))
-    return COPY_US + count * buffer.bytes / buffer.count / BUS_BYTES_PER_US if count else 0.0
+    return count * buffer.bytes // buffer.count if count else 0

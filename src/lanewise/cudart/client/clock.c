@@ -7,16 +7,18 @@
 
 #include <pthread.h>
 
-enum { COPY_NS = 1000, BUS_BYTES_PER_NS = 25, ENGINES = COPY_TO_HOST + 1 };
+enum { COPY_NS = 1000, ENGINES = COPY_TO_HOST + 1 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t default_clock; /* of the default stream */
 static uint64_t latest;        /* of the streams that the default stream waits for, and itself */
 static uint64_t engines[ENGINES];
 static uint64_t event_ns;
+static uint64_t bus_bytes_per_us;
 static _Thread_local cudaStream_t current;
 
 void lw_set_event_time(uint64_t nanoseconds) { event_ns = nanoseconds; }
+void lw_set_bus(uint64_t bytes_per_us) { bus_bytes_per_us = bytes_per_us; }
 
 cudaStream_t lw_work_in(cudaStream_t stream) {
     cudaStream_t before = current;
@@ -46,8 +48,8 @@ void lw_pass_time_of_copy(size_t bytes, int engine) {
     /* Read and written on the device, at what its memory clock and bus give; kHz and bits. */
     uint64_t clock = (uint64_t)lw_attribute(cudaDevAttrMemoryClockRate);
     uint64_t bus = (uint64_t)lw_attribute(cudaDevAttrGlobalMemoryBusWidth);
-    uint64_t per_ns = engine == KERNELS ? clock * bus / 8 / 1000000 : BUS_BYTES_PER_NS;
-    pass(engine, COPY_NS + bytes / (per_ns ? per_ns : 1));
+    uint64_t per_us = engine == KERNELS ? clock * bus / 8 / 1000 : bus_bytes_per_us;
+    pass(engine, COPY_NS + bytes * 1000 / (per_us ? per_us : 1));
 }
 
 uint64_t lw_time_of_event(cudaStream_t stream) {

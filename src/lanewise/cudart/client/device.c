@@ -35,7 +35,7 @@ static void set_field(const char *name, size_t name_size, const uint64_t *values
 }
 
 /* {driver version, name, number of fields, {name, count, values...}..., number of attributes, {number, value}...,
- * number of limits, values..., nanoseconds of an event} */
+ * number of limits, values..., nanoseconds of an event, bytes of a copy between host and device in a microsecond} */
 void lw_read_properties(Reader *reader) {
     driver_version = (int)lw_get_u64(reader);
     size_t size;
@@ -59,6 +59,7 @@ void lw_read_properties(Reader *reader) {
     uint64_t count = lw_get_u64(reader);
     for (uint64_t i = 0; i < count && i < LIMITS && !reader->failed; i++) limits[i] = lw_get_u64(reader);
     lw_set_event_time(lw_get_u64(reader));
+    lw_set_bus(lw_get_u64(reader));
 }
 
 /* A program may ask what there is even after a fault. */

@@ -257,6 +257,7 @@ cudaStream_t lw_work_in(cudaStream_t stream);    /* whose clock goes on, in this
 void lw_pass_time(uint64_t nanoseconds);
 void lw_pass_time_of_copy(size_t bytes, int engine);
 void lw_set_event_time(uint64_t nanoseconds);
+void lw_set_bus(uint64_t bytes_per_us);
 uint64_t lw_time_of_event(cudaStream_t stream); /* an event is recorded: the stream's clock in nanoseconds */
 void lw_wait_until(cudaStream_t stream, uint64_t time);
 void lw_record(cudaEvent_t event, cudaStream_t stream);
