@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
+from lanewise.catalogue.forms import Forms, forms
 from lanewise.errors import UsageError
 from lanewise.records import Finding, Said
 
 ENGLISH = "en"
-REFERENCE = "@"  # starts a value that is itself a key
+REFERENCE = "@"  # starts a value that is itself a key, where there is such a key
 
 
 class Catalogue:
@@ -25,7 +26,7 @@ class Catalogue:
     def say(self, key: str, **values: str) -> str:
         """The sentence with its places filled. Raises KeyError for a key or a place that is not known."""
         filled = {
-            name: self.sentences[value.removeprefix(REFERENCE)] if value.startswith(REFERENCE) else value
+            name: self.sentences.get(value[len(REFERENCE) :], value) if value.startswith(REFERENCE) else value
             for name, value in values.items()
         }
         return self.sentences[key].format_map(filled)
@@ -42,6 +43,18 @@ class Catalogue:
         """a, b, c"""
         return self.sentences["report.comma"].join(items)
 
+    def retell(self, sentence: str) -> str:
+        """A sentence that was written in English where no language is known (faults, checks, notes), in this language;
+        as it is where the catalogue does not have it."""
+        if self.language == ENGLISH:
+            return sentence
+        if (term := self.sentences.get(f"term.{sentence}")) is not None:
+            return term
+        for key, form in _retold():
+            if (found := form.fullmatch(sentence)) is not None:
+                return self.say(key, **{place: self.retell(value) for place, value in found.groupdict().items()})
+        return sentence
+
     def said(self, said: Said) -> str:
         return self.say(said.key, **dict(said.values))
 
@@ -56,6 +69,11 @@ def catalogue(language: str = ENGLISH) -> Catalogue:
         for table, entries in tomllib.loads(file.read_text(encoding="utf-8")).items():
             sentences |= {f"{table}.{key}": text for key, text in entries.items()}
     return Catalogue(language, sentences)
+
+
+@cache
+def _retold() -> Forms:
+    return forms({key: sentence for key, sentence in catalogue().sentences.items() if key.startswith("retold.")})
 
 
 @cache

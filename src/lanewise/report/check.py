@@ -36,7 +36,10 @@ def check_lines(result: RunResult, words: Catalogue, width: int) -> list[Text]:
             lines += [Text(line) for line in text.wrap(sentence, width, rest="  ")]
     for note in result.notes:
         lines += [
-            Text(line) for line in text.note_lines(note, width, words.say("finding.note") + words.say("report.colon"))
+            Text(line)
+            for line in text.note_lines(
+                words.retell(note), width, words.say("finding.note") + words.say("report.colon")
+            )
         ]
     return lines
 
@@ -58,4 +61,4 @@ def summary_sentences(check: CheckSummary, findings: Sequence[Finding], words: C
     if check.suppressed:
         sentences.append(words.say("checked.suppressed", findings=words.count(check.suppressed, "finding")))
     sentences += [words.say("checked.never_used", where=where) for where in check.unused_suppressions]
-    return sentences + [words.say("checked.unchecked", what=what) for what in check.unchecked]
+    return sentences + [words.say("checked.unchecked", what=words.retell(what)) for what in check.unchecked]

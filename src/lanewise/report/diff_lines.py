@@ -35,7 +35,7 @@ def diff_lines(difference: RunDiff, words: Catalogue, width: int) -> list[str]:
 
 def message(finding: Finding, words: Catalogue) -> str:
     """What a finding says, in the language of `words` where it is advice."""
-    return text.clean(advice.said(finding, "message", words) or finding.message)
+    return text.clean(advice.said(finding, "message", words) or words.retell(finding.message))
 
 
 def _differs(kernel: KernelDiff) -> bool:

@@ -20,7 +20,8 @@ def finding_lines(
     finding: Finding, times: int, sources: Mapping[str, str], words: Catalogue, width: int, program: str = ""
 ) -> list[Text]:
     """`program`: what the user named; a file that is part of it is called as it was there."""
-    head = f"{words.say(f'finding.{finding.severity.value}')} [{text.clean(finding.check)}]: {finding.message}"
+    kind = f"{words.say(f'finding.{finding.severity.value}')} [{text.clean(finding.check)}]"
+    head = kind + words.say("report.colon") + words.retell(finding.message)
     if times > 1:
         head += words.say("finding.times", launches=words.count(times, "launch"))
     style = STYLES[finding.severity]
@@ -31,9 +32,9 @@ def finding_lines(
     if finding.source:
         lines += source_line(finding.source.outermost, sources, width)
     for position, sentence in enumerate(finding.evidence):
-        lines += _labelled("" if position else words.say("finding.why"), sentence, width)
+        lines += _labelled("" if position else words.say("finding.why"), words.retell(sentence), width)
     if finding.next_step:
-        lines += _labelled(words.say("finding.next"), finding.next_step, width)
+        lines += _labelled(words.say("finding.next"), words.retell(finding.next_step), width)
     return lines
 
 

@@ -89,7 +89,7 @@ def _facts(fold: Fold, words: Catalogue, width: int) -> list[Text]:
     given = (facts.resources(launch, words), facts.occupancy(launch, words), facts.executions(fold, words))
     said = [f"  {fact}" for fact in (*given, *timing_facts(fold, words)) if fact]
     if launch.occupancy is not None and launch.occupancy.next_step and launch.occupancy.fraction < 1:
-        said.insert(2, f"    {launch.occupancy.next_step}")
+        said.insert(2, f"    {words.retell(launch.occupancy.next_step)}")
     if fold.launches > 1:
         key = "facts.alike" if fold.per_launch else "facts.summed"
         said.append("  " + words.say(key, launches=words.count(fold.launches, "launch")))

@@ -74,7 +74,7 @@ def _runs(results: Sequence[RunResult], shared: Sequence[Sequence[str]], words: 
         words.say("devices.one_run" if len(together) > 1 else "devices.own_run", devices=words.listed(together))
         for together in dict.fromkeys(map(tuple, shared))
     ]
-    notes += dict.fromkeys(note for result in results for note in result.notes)
+    notes += dict.fromkeys(words.retell(note) for result in results for note in result.notes)
     return [
         line
         for note in notes

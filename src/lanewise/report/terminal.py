@@ -178,7 +178,7 @@ def _ending(result: RunResult, folds: Sequence[Fold], words: Catalogue, width: i
     notes = [
         line
         for note in result.notes
-        for line in text.note_lines(note, width, words.say("finding.note") + words.say("report.colon"))
+        for line in text.note_lines(words.retell(note), width, words.say("finding.note") + words.say("report.colon"))
     ]
     return [Text(line) for line in (*lines, *notes)]
 

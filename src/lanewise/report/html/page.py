@@ -38,6 +38,7 @@ def to_html(result: RunResult, words: Catalogue | None = None) -> str:
             language=words.language,
             say=words.say,
             count=words.count,
+            retell=words.retell,
             roofline=roofline_chart(view.roofline, words.say("html.roofline_name")) if view.roofline else None,
             style=Markup(style),
             script=Markup(script),

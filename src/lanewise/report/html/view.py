@@ -194,7 +194,7 @@ def _kernel(
             )
             if fact
         ),
-        next_step=(first.occupancy.next_step or "") if first.occupancy is not None else "",
+        next_step=words.retell(first.occupancy.next_step or "") if first.occupancy is not None else "",
         findings=tuple(_finding(finding, count, words, result.program) for finding, count in fold.findings),
         advice=tuple(
             _advice(finding, first, advice.number(number, place), words)
@@ -306,10 +306,10 @@ def _finding(finding: Finding, times: int, words: Catalogue, program: str) -> Fi
         finding.severity.value,
         words.say(f"finding.{finding.severity.value}"),
         finding.check,
-        finding.message,
+        words.retell(finding.message),
         where_words(finding, words, program),
-        finding.evidence,
-        finding.next_step or "",
+        tuple(map(words.retell, finding.evidence)),
+        words.retell(finding.next_step or ""),
         times,
     )
 
