@@ -1,6 +1,7 @@
 """`lanewise ladder`: what it prints, as text and as JSON, and its messages."""
 
 import json
+import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -11,6 +12,12 @@ from lanewise.errors import ExitCode, UsageError
 from lanewise.ladder import load, resolve, rows, subjects
 
 
+@pytest.fixture(autouse=True)
+def _one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Helpers take longer to start than these runs take; `test_share.py` has them."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
+
+
 def test_without_a_subject_it_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ladder"]) == 0
     out = capsys.readouterr().out
@@ -18,16 +25,16 @@ def test_without_a_subject_it_lists_them(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_subject_is_a_table_with_claims_on_each_device(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ladder", "access", "--device", "h200,t4", "--size", "4096"]) == 0
+    assert main(["ladder", "divergence", "--device", "h200,t4", "--size", "256"]) == 0
     out = capsys.readouterr().out
-    assert "counted for NVIDIA H200; n 4,096" in out
-    assert "counted for Tesla T4; n 4,096" in out
-    rows = [line.split() for line in out.splitlines() if line.startswith("stride_2 ") and " against " not in line]
+    assert "counted for NVIDIA H200; n 256" in out
+    assert "counted for Tesla T4; n 256" in out
+    rows = [line.split() for line in out.splitlines() if line.startswith("by_warp ") and " against " not in line]
     h200, t4, times = rows
-    assert h200[2:5] == t4[2:5] == ["256", "2,048", "8"]  # requests, sectors, sectors a request
+    assert h200[2:5] == t4[2:5] == ["64", "512", "8"]  # requests, sectors, sectors a request
     assert h200[-2] == t4[-2] == "holds"
-    assert times == ["stride_2", h200[-1], t4[-1]]  # side by side
-    assert out.count("stride_2 against contiguous") == 1  # what holds on both is said once
+    assert times == ["by_warp", h200[-1], t4[-1]]  # side by side
+    assert out.count("by_warp against trip_counts") == 1  # what holds on both is said once
     assert max(map(len, out.splitlines())) <= 100
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from lanewise.errors import LanewiseError, LimitReached, UnsupportedCode, UsageError
@@ -107,8 +108,11 @@ class Emulated:
         processes: int | None = None,
     ) -> list[Row]:
         """A row for each rung (all where none are named). UsageError for a size there is not. `told` hears of each run
-        as it begins; `processes` as of `shared`."""
+        as it begins; `processes` as of `shared`. LimitReached, before anything runs, for a problem too large."""
         chosen = rungs or self.subject.rungs
+        for rung in chosen:
+            with suppress(UsageError):  # its row says it
+                self._plan(rung, {**self.subject.problem, **problem})
         for ask, found in shared(ran, self._asks(problem, chosen), told=told, processes=processes).items():
             if found is not None:
                 self._known[ask.rung, ask.sizes] = found
@@ -162,21 +166,26 @@ class Emulated:
         """The plan, what its run gave, and its inputs. Raises as `resolve` and `emulate.run` do."""
         key = (rung.name, _sizes(self.subject, sizes))
         if key not in self._known:
-            major, minor = self.device.compute_capability
-            if barred := rung.barred(10 * major + minor):
-                raise UsageError(f"{barred}; {self.device.name} has {major}.{minor}")
-            plan = resolve(
-                self.subject,
-                rung,
-                rung.element,
-                sizes,
-                sms=self.device.values.sm_count,
-                sm_threads=self.device.limits.max_threads_per_sm,
-            )
-            _refuse_size(plan, self.device)
+            plan = self._plan(rung, sizes)
             made = reference.inputs(self.subject, plan, sizes)
             self._known[key] = plan, run(plan, made, device=self.device.key), made
         return self._known[key]
+
+    def _plan(self, rung: Rung, sizes: Mapping[str, int]) -> Plan:
+        """UsageError for what the rung or the device does not take, LimitReached for what is too large."""
+        major, minor = self.device.compute_capability
+        if barred := rung.barred(10 * major + minor):
+            raise UsageError(f"{barred}; {self.device.name} has {major}.{minor}")
+        plan = resolve(
+            self.subject,
+            rung,
+            rung.element,
+            sizes,
+            sms=self.device.values.sm_count,
+            sm_threads=self.device.limits.max_threads_per_sm,
+        )
+        _refuse_size(plan, self.device)
+        return plan
 
     def _check(self, rung: Rung, claim: Claim) -> tuple[Checked, ...]:
         """The claim's changes at its own sizes; nothing where the rung before cannot run here."""
