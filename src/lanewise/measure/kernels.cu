@@ -372,7 +372,8 @@ extern "C" __global__ void latency_atomic_shared(long long* clocks, u32* out, in
 extern "C" __global__ void empty() {}
 extern "C" __global__ void empty_shared() { extern __shared__ u32 words[]; }
 // Blocks that stay for `stay` cycles and up to `apart` more, as a hash of their number says: the SM of each and its clock
-// when its first thread began. What is stored has long left when a block ends.
+// when its first thread began. What is stored has long left when a block ends. All warps stay until its end: where some
+// leave sooner, further blocks come into their places.
 extern "C" __global__ void stays(long long* begun, u32* sm, long long stay, u32 apart) {
   if (threadIdx.x == 0) {
     long long start = ticks(), mine = stay + (blockIdx.x * 2654435761u >> 8) % apart;
@@ -382,6 +383,7 @@ extern "C" __global__ void stays(long long* begun, u32* sm, long long stay, u32 
     sm[blockIdx.x] = id;
     while (ticks() - start < mine) {}
   }
+  __syncthreads();
 }
 // The SM's clock: cycles and nanoseconds of a long stay.
 extern "C" __global__ void clock_rate(long long* clocks, u64* nanoseconds, long long stay) {
