@@ -96,7 +96,8 @@ def _add_shared(result: Accesses, cost: AccessCost, sent: float, rates: Rates) -
     waves = (cost.wavefronts or 0) / max(1, on or cost.requests)  # of those that wait: where a lane asked
     own = rates.shared_atomic_latency if cost.access.instruction.name == "ATOMS" else rates.shared_latency
     waited = own + max(0.0, waves - 1) / rates.shared_wavefronts
-    result.waits[cost.access.instruction.offset] = waited, SHORT_SCOREBOARD
+    if cost.access.instruction.name != "LDGSTS":  # whose bytes come from further away
+        result.waits[cost.access.instruction.offset] = waited, SHORT_SCOREBOARD
     further = max(0, (cost.wavefronts or 0) - (on or cost.requests))
     result.requests += cost.requests
     result.l1_cycles += sent / rates.lsu_rate + further / rates.shared_wavefronts

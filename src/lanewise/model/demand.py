@@ -171,7 +171,7 @@ def _with_copies(alone: Walk, asked: Accesses, placed: Placement) -> Walk:
     waited = asked.engine_latency + max(0.0, asked.engine_latency * held - alone.cycles)
     waits = dict(alone.waits)
     waits[LONG_SCOREBOARD] = waits.get(LONG_SCOREBOARD, 0.0) + waited
-    return Walk(alone.cycles + waited, alone.issued, waits)
+    return Walk(alone.cycles + waited, alone.issued, waits, alone.far + held)
 
 
 def _constant_cycles(counted: Sequence[SiteCounts], placed: Placement, rates: Rates) -> float:

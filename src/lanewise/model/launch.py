@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,15 +12,16 @@ from lanewise.emulator.unit import SiteInfo
 from lanewise.errors import LanewiseError
 from lanewise.hardware.coalescing import SECTOR_BYTES
 from lanewise.hardware.device import DeviceSpec
-from lanewise.model import routes
+from lanewise.model import few_lines, routes
 from lanewise.model.atomics import joined_atomics
 from lanewise.model.caches import JOINED, PAST, Caches, CacheShape, Traffic
 from lanewise.model.demand import Demand, demand
 from lanewise.model.placement import Placement
 from lanewise.model.spills import spills
 from lanewise.model.time import Timing, timing
-from lanewise.records import AccessKind, LaunchRecord, MemoryTraffic, Roof
-from lanewise.sass.costs import MachineCosts
+from lanewise.records import AccessKind, LaunchRecord, MemoryTraffic, Roof, Space
+from lanewise.sass.costs import AccessCost, MachineCosts
+from lanewise.sass.executions import Line
 from lanewise.sass.kernel import MachineKernel
 from lanewise.sass.listing import SassInstruction
 
@@ -100,7 +102,7 @@ class DeviceModel:
             widths[site.index] = JOINED if line in joined else _width(site, carrying[line])
         site_of_line = {(machine.suffix(site.module), site.ptx_line): site.index for site in useful}
         spilled = spills(machine, site_of_line, len(sites))
-        return self._caches.launch(
+        traffic = self._caches.launch(
             trace,
             blocks=placed.blocks,
             warps_per_block=placed.warps_per_block,
@@ -109,6 +111,28 @@ class DeviceModel:
             widths=widths,
             spills=[spill for of_one in spilled.values() for spill in of_one],
         )
+        if traffic.share == 1:
+            return traffic
+        past = [site.index for site in useful if widths[site.index] == PAST]
+        return few_lines.corrected(traffic, _loads(costs, machine, useful), past)
+
+
+def _loads(costs: MachineCosts, machine: MachineKernel, sites: Sequence[SiteInfo]) -> dict[int, tuple[int, int]]:
+    """By site, the sectors and requests of loads from global memory, as machine code has them. Left out are lines of
+    PTX with several sites: copies in an unrolled loop that are followed one by one."""
+    by_line: dict[Line | None, list[AccessCost]] = defaultdict(list)
+    for cost in costs.accesses:
+        if cost.space == Space.GLOBAL and not routes.by_engine(cost.access.instruction):
+            by_line[cost.access.line].append(cost)
+    of_line = Counter((machine.suffix(site.module), site.ptx_line) for site in sites)
+    return {
+        site.index: (sum(c.sectors or 0 for c in found), sum(c.requests for c in found))
+        for site in sites
+        if site.kind == AccessKind.LOAD
+        and site.space in (Space.GLOBAL, Space.GENERIC)
+        and of_line[line := (machine.suffix(site.module), site.ptx_line)] == 1
+        and (found := by_line.get(line))
+    }
 
 
 def _width(site: SiteInfo, instruction: SassInstruction) -> int:

@@ -31,11 +31,12 @@ _PASSES = 3  # over the blocks: what loops carry from one trip to the next is se
 @dataclass(frozen=True, slots=True)
 class Walk:
     """Cycles of one warp from its first to its last instruction; `waits` are the cycles by reason; `issued` the
-    instructions."""
+    instructions; `far` how often it waits for global or local memory."""
 
     cycles: float
     issued: float
     waits: Mapping[str, float]
+    far: float = 0.0
 
 
 @dataclass(slots=True)
@@ -57,7 +58,7 @@ def walk(
     and reason of the memory instructions; `issue` the cycles after which a unit takes the next instruction, of single
     ones `intervals[offset]`."""
     states: dict[int, _State] = {}
-    times: dict[int, tuple[float, dict[str, float]]] = {}
+    times: dict[int, tuple[float, dict[str, float], int]] = {}
     order = [block for block in blocks if runs[block.index] > 0]
     plans = {block.index: _plan(block, latency, memory, issue, intervals or {}) for block in order}
     for _ in range(_PASSES):
@@ -65,15 +66,16 @@ def walk(
             before = max((p for p in block.predecessors if p in states), key=lambda p: (runs[p], -p), default=None)
             entry = states[before].pending if before is not None else {}
             times[block.index] = _run(plans[block.index], dict(entry), states, block.index)
-    total, issued = 0.0, 0.0
+    total, issued, often = 0.0, 0.0, 0.0
     waits: dict[str, float] = defaultdict(float)
     for block in order:
-        cycles, reasons = times[block.index]
+        cycles, reasons, far = times[block.index]
+        often += runs[block.index] * far
         total += runs[block.index] * cycles
         issued += runs[block.index] * len(plans[block.index])
         for reason, waited in reasons.items():
             waits[reason] += runs[block.index] * waited
-    return Walk(total, issued, dict(waits))
+    return Walk(total, issued, dict(waits), often)
 
 
 class Copies(Enum):
@@ -182,8 +184,8 @@ def _step(
 
 def _run(
     steps: Sequence[_Step], pending: dict[str, tuple[float, str]], states: dict[int, _State], index: int
-) -> tuple[float, dict[str, float]]:
-    now = 0.0
+) -> tuple[float, dict[str, float], int]:
+    now, far = 0.0, 0
     free: dict[Pipe, float] = {}
     reasons: dict[str, float] = defaultdict(float)
     for step in steps:
@@ -197,6 +199,7 @@ def _run(
             start, reason = unit_free, "math pipe throttle"
         if reason:
             reasons[reason] += start - now
+            far += reason == LONG_SCOREBOARD
         for name in step.writes:
             pending[name] = (start + step.after, step.reason)
         if step.copies is not None:
@@ -207,4 +210,4 @@ def _run(
             reasons[step.reason] += step.stops
             now += step.stops
     states[index] = _State({name: (at - now, why) for name, (at, why) in pending.items() if at > now})
-    return now, dict(reasons)
+    return now, dict(reasons), far
