@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lanewise.arguments import Unset, place
+from lanewise.catalogue import ENGLISH, catalogue
 from lanewise.checks import selection
 from lanewise.checks.checker import Checker
 from lanewise.cudart.backend import ModuleImage
@@ -68,19 +69,19 @@ class Record:
         """What to change; of `kernel[grid, block].advise(...)`."""
         return self.launch.advice
 
-    def report(self, width: int = 100) -> str:
-        """The report of `lanewise run` for this launch."""
-        return report_text(self.result, width)
+    def report(self, width: int = 100, language: str = ENGLISH) -> str:
+        """The report of `lanewise run` for this launch; `language`: "en" or "zh". UsageError for another."""
+        return report_text(self.result, width, words=catalogue(language))
 
     def json(self) -> str:
         """The same as JSON (docs/json.md)."""
         return to_json(self.result)
 
-    def html(self) -> str:
+    def html(self, language: str = ENGLISH) -> str:
         """The same as a page of HTML that needs no other file (docs/html-report.md)."""
         from lanewise.report.html import to_html  # its templates and plots take a while to load
 
-        return to_html(self.result)
+        return to_html(self.result, catalogue(language))
 
 
 class Module:

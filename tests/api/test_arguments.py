@@ -43,7 +43,10 @@ def test_a_strided_view_is_copied_and_written_back(add: Kernel) -> None:
 
 def test_a_launch_from_python_has_no_exit_code(add: Kernel) -> None:
     a = np.zeros(8, np.float32)
-    assert "the program exited" not in add[1, 32](a, a, 8).report()
+    record = add[1, 32](a, a, 8)
+    assert "the program exited" not in record.report()
+    assert "1 个核函数，1 次启动。" in record.report(language="zh")
+    assert '<html lang="zh">' in record.html(language="zh")
 
 
 def test_nothing_stays_allocated_when_memory_runs_out() -> None:

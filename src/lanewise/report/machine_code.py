@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from lanewise.catalogue import Catalogue
@@ -22,17 +23,19 @@ def machine_lines(fold: Fold, sources: Mapping[str, str], words: Catalogue, widt
     if not machine:
         return [Text("  " + words.say("machine.unknown"), style="dim")]
     longest = max(min(len(access.opcode), LONGEST_PTX) for access in machine)
+    did = {access: _did(access, words) for access in machine}
+    column = max(map(cell_len, did.values()))
     lines = [Text("  " + words.say("machine.head"), style="dim")]
     before: tuple[str | None, int | None] | None = None
     for access in machine:
         at = place(access)
         if (at.file, at.line) != before:
             before = (at.file, at.line)
-            lines.append(Text(text.shorten(_source(at.file, at.line, sources, words), width)))
+            lines.append(Text(text.cut(_source(at.file, at.line, sources, words), width)))
         ptx = f"{access.ptx_line:>6} {text.shorten(access.opcode, LONGEST_PTX).ljust(longest)}"
         front = f"    {access.sass_offset or 0:#06x}  {ptx}  "
-        did = f"{_did(access, words)}  {text.clean(access.sass or '')}"
-        lines += [Text(line) for line in text.wrap(did, width, first=front, rest=" " * (len(front) + 4))]
+        said = f"{text.pad(did[access], column)}  {text.clean(access.sass or '')}"
+        lines += [Text(line) for line in text.wrap(said, width, first=front, rest=" " * (len(front) + 4))]
     return lines
 
 
@@ -41,7 +44,7 @@ def _source(file: str | None, line: int | None, sources: Mapping[str, str], word
         return "  " + words.say("access.no_line")
     lines = sources.get(file, "").splitlines()
     code = text.clean(lines[line - 1].strip()) if 0 < line <= len(lines) else ""
-    return f"  {line:>4}  {code}"
+    return f"  {line:>4} | {code}"
 
 
 def _did(access: Access, words: Catalogue) -> str:

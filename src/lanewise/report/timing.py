@@ -49,14 +49,16 @@ def _speed(launch: LaunchRecord, roof: Roof, words: Catalogue) -> str:
     assert launch.time_us is not None
     time = launch.time_us
 
-    def moved(key: str, speed: float, most: float) -> str:
-        size = text.size(round(speed * time * 1e3))
-        return words.say(key, moved=size, time=microseconds(time), reached=_of(speed, most, "GB/s", words))
+    def moved(key: str, size: int, speed: float, most: float) -> str:
+        reached = _of(speed, most, "GB/s", words)
+        return words.say(key, moved=text.size(size), time=microseconds(time), reached=reached)
 
     if not roof.dram_gb_s and not roof.flops and roof.l2_gb_s:
-        return moved("timing.l2", roof.l2_gb_s, roof.l2_roof_gb_s)
+        return moved("timing.l2", round(roof.l2_gb_s * time * 1e3), roof.l2_gb_s, roof.l2_roof_gb_s)
     if roof.dram_gb_s > 0 and roof.dram_gb_s / roof.dram_roof_gb_s >= roof.gflops / roof.gflops_roof:
-        return moved("timing.dram", roof.dram_gb_s, roof.dram_roof_gb_s)
+        memory = launch.memory
+        size = memory.dram_read_bytes + memory.dram_write_bytes if memory else round(roof.dram_gb_s * time * 1e3)
+        return moved("timing.dram", size, roof.dram_gb_s, roof.dram_roof_gb_s)
     if not roof.flops:
         return ""
     reached = _of(roof.gflops, roof.gflops_roof, "GFLOP/s", words)

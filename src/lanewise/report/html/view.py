@@ -286,7 +286,7 @@ def _sameness(sample: LaneSample) -> LaneSample:
 
 
 def _title(sample: LaneSample, words: Catalogue) -> str:
-    """`transpose.cu:10, store global \`out\`, 32 bits`."""
+    """transpose.cu:10, store global `out`, 32 bits."""
     if sample.file is not None and sample.line is not None:
         where = f"{basename(sample.file)}:{sample.line}"
     else:
