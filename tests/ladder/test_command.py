@@ -51,6 +51,16 @@ def test_the_json_has_what_the_table_shows(capsys: pytest.CaptureFixture[str]) -
     assert shared["time_us"] > document["rows"][2]["time_us"] > 0  # conflicts cost time
 
 
+def test_other_types(capsys: pytest.CaptureFixture[str]) -> None:
+    """Claims are of the first type; sectors follow the size of an element."""
+    assert main(["ladder", "transpose", "--size", "rows=32,columns=32", "--type", "f64", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {row["element"] for row in rows} == {"f64"}
+    assert {row["claim_holds"] for row in rows} == {None}
+    assert rows[2]["counts"]["global_load_sectors"] == 32 * 32 * 8 // 32
+    assert all(row["right"] for row in rows)
+
+
 def test_a_rung_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ladder", "gemm", "--show", "tile_transposed", "--size", "64"]) == 0
     out = capsys.readouterr().out
@@ -77,6 +87,7 @@ def test_the_plot_is_a_picture_with_a_bar_a_rung(tmp_path: Path) -> None:
         (["--show", "tiled"], "need a subject"),
         (["divergence", "--plot", "/no/such/folder/x.svg"], "there is no directory /no/such/folder"),
         (["divergence", "--plot", "/"], "it is a directory"),
+        (["transpose", "--type", "i32"], "transpose has no elements of type i32"),
         (["divergence", "--plot", __file__], "exists already"),
         (["--plot", "x.svg", "--json"], "do not go together"),
         (["gemm", "--device", ""], "unknown device ''"),

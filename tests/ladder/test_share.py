@@ -41,13 +41,13 @@ def test_the_task_of_a_helper_that_dies_is_run_here() -> None:
 def test_a_run_comes_back_whole_from_another_process() -> None:
     divergence, spec = load("divergence"), device.load("h200")
     rung = divergence.rung("by_lane")
-    ask = Ask("divergence", "by_lane", spec.key, (("n", 256),))
+    ask = Ask("divergence", "by_lane", spec.key, (("n", 256),), "f32")
     here, there = Emulated(divergence, spec), Emulated(divergence, spec)
     found = pickle.loads(pickle.dumps(ran(ask)))
     assert found is not None
-    there._known[ask.rung, ask.sizes] = found
+    there._known[ask.rung, ask.sizes, ask.element] = found
     assert there.row(rung, {"n": 256}) == here.row(rung, {"n": 256})
 
 
 def test_a_run_that_is_refused_has_no_answer() -> None:
-    assert ran(Ask("gemm", "wgmma", "t4", (("m", 64),))) is None
+    assert ran(Ask("gemm", "wgmma", "t4", (("m", 64),), "bf16")) is None

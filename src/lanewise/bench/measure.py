@@ -179,11 +179,13 @@ def bench(
             yield error
 
 
-def quick(launcher: Launcher, subject: Subject, problem: Problem, repeats: int = 10) -> dict[str, float]:
-    """Median microseconds of each rung that this card runs at one problem, with its own type, warm."""
+def quick(
+    launcher: Launcher, subject: Subject, problem: Problem, element: str | None = None, repeats: int = 10
+) -> dict[str, float]:
+    """Median microseconds of each rung that this card runs at one problem, with elements of a type or its own, warm."""
     times: dict[str, float] = {}
-    for element in dict.fromkeys(rung.element for rung in subject.rungs):
-        names = tuple(rung.name for rung in subject.rungs if rung.element == element)
-        result = time_case(launcher, subject, Case(element, problem, names), repeats)
+    for kind in (element,) if element else dict.fromkeys(rung.element for rung in subject.rungs):
+        names = tuple(rung.name for rung in subject.rungs if (kind in rung.types if element else rung.element == kind))
+        result = time_case(launcher, subject, Case(kind, problem, names), repeats)
         times |= {row.name: round(row.warm.median, 2) for row in result.rows if not row.peer}
     return times

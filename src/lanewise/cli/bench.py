@@ -13,7 +13,7 @@ import typer
 
 from lanewise.bench import why_not
 from lanewise.bench.fit import barred
-from lanewise.cli.ladder import problem_of
+from lanewise.cli.ladder import problem_of, type_of
 from lanewise.errors import EnvironmentProblem, ExitCode, LanewiseError, UsageError
 from lanewise.gpu.card import find
 from lanewise.gpu.launcher import Launcher
@@ -48,7 +48,7 @@ def bench(
     if element is not None and size is None:
         raise UsageError("--type needs --size", next_step="Say which problem: --size N.")
     problem = problem_of(loaded[0], size)
-    kind = _type(element, loaded[0].types, loaded[0].name)
+    kind = type_of(element, loaded[0].types, loaded[0].name)
     launcher = Launcher(find(), _WORKERS)
     measure, works, state, tables = _room("measure"), _room("works"), _room("state"), _room("table")
     measured: dict[str, Any] = {}
@@ -101,7 +101,7 @@ def tune(
         searched = ", ".join(one.name for one in there.rungs if one.search) or "none"
         raise UsageError(f"{subject}/{rung} has nothing to search", next_step=f"rungs with a search: {searched}")
     problem = problem_of(there, size)
-    kind = _type(element, chosen.types, f"{subject}/{rung}")
+    kind = type_of(element, chosen.types, f"{subject}/{rung}")
     launcher = Launcher(find(), _WORKERS)
     found = _room("tune").search(launcher, there, chosen, kind, problem, repeats, _WORKERS)
     best = [name for name in found.samples if name not in found.peers]
@@ -125,14 +125,6 @@ def _room(name: str) -> ModuleType:
     if reason is not None:
         raise EnvironmentProblem(reason, next_step="pip install torch, with CUDA 13")
     return importlib.import_module(f"lanewise.bench.{name}")
-
-
-def _type(element: str | None, types: Sequence[str], whose: str) -> str:
-    """The element type asked for; by default f32, or the first there is."""
-    kind = element or ("f32" if "f32" in types else types[0])
-    if kind not in types:
-        raise UsageError(f"{whose} has no elements of type {kind}", next_step=f"types: {', '.join(types)}")
-    return kind
 
 
 def _say(line: str, quiet: bool) -> None:

@@ -42,6 +42,9 @@ def ladder(
     size: Annotated[
         str | None, typer.Option("--size", metavar="N | NAME=N,...", help="The problem: one number, or sizes by name.")
     ] = None,
+    element: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="The type of the elements; claims are of the first.")
+    ] = None,
     show: Annotated[
         str | None, typer.Option("--show", metavar="RUNG", help="One rung: source, what changed, the annotated report.")
     ] = None,
@@ -56,8 +59,8 @@ def ladder(
         files.check_writable(plot, force=force)
     specs = _specs(devices)
     if subject is None:
-        if show is not None or size is not None:
-            raise UsageError("--show and --size need a subject", next_step=f"subjects: {', '.join(subjects())}")
+        if show is not None or size is not None or element is not None:
+            raise UsageError("--show, --size and --type need a subject", next_step=f"subjects: {', '.join(subjects())}")
         chosen = [load(name) for name in subjects()]
         if plot is not None:
             _plot(plot, [(one, _rows(one, specs, {})) for one in chosen])
@@ -69,14 +72,15 @@ def ladder(
         return
     chosen_one = load(subject)
     problem = problem_of(chosen_one, size)
+    kind = None if element is None else type_of(element, chosen_one.types, chosen_one.name)
     if show is not None:
-        _show(chosen_one, chosen_one.rung(show), problem, specs)
+        _show(chosen_one, chosen_one.rung(show), problem, specs, kind)
         return
-    rows = _rows(chosen_one, specs, problem)
+    rows = _rows(chosen_one, specs, problem, kind)
     if plot is not None:
         _plot(plot, [(chosen_one, rows)])
         return
-    measured = _measured(chosen_one, problem)
+    measured = _measured(chosen_one, problem, kind)
     rows = [replace(row, measured_us=measured.times.get(row.rung)) for row in rows]
     if json:
         here = {"measured_on": measured.card, "not_measured": measured.why_not}
@@ -109,12 +113,22 @@ def problem_of(subject: Subject, size: str | None) -> Mapping[str, int]:
     return problem
 
 
+def type_of(element: str | None, types: Sequence[str], whose: str) -> str:
+    """The element type asked for; by default f32, or the first there is. UsageError for one that is not taken."""
+    kind = element or ("f32" if "f32" in types else types[0])
+    if kind not in types:
+        raise UsageError(f"{whose} has no elements of type {kind}", next_step=f"types: {', '.join(types)}")
+    return kind
+
+
 def _specs(devices: str) -> list[DeviceSpec]:
     """The devices of `--device`, each once. UsageError for an unknown one."""
     return list({spec.key: spec for spec in (device.load(name.strip()) for name in devices.split(","))}.values())
 
 
-def _rows(subject: Subject, specs: Sequence[DeviceSpec], problem: Mapping[str, int]) -> list[Row]:
+def _rows(
+    subject: Subject, specs: Sequence[DeviceSpec], problem: Mapping[str, int], element: str | None = None
+) -> list[Row]:
     from lanewise.ladder.rows import Emulated
 
     runs = 0
@@ -125,7 +139,7 @@ def _rows(subject: Subject, specs: Sequence[DeviceSpec], problem: Mapping[str, i
         line(f"{subject.name}: {ask.rung} on {ask.device}, run {runs}")
 
     with status_line(sys.stderr) as line:
-        rows = [row for spec in specs for row in Emulated(subject, spec).rows(problem, told=told)]
+        rows = [row for spec in specs for row in Emulated(subject, spec, element).rows(problem, told=told)]
     if rows and all(row.refused is not None for row in rows):
         raise UsageError(f"no rung of {subject.name} runs here: {rows[0].refused}")
     return rows
@@ -140,7 +154,7 @@ class _Measured:
     why_not: str | None = None
 
 
-def _measured(subject: Subject, problem: Mapping[str, int]) -> _Measured:
+def _measured(subject: Subject, problem: Mapping[str, int], element: str | None) -> _Measured:
     card = present()
     if card is None:
         return _Measured()
@@ -150,7 +164,7 @@ def _measured(subject: Subject, problem: Mapping[str, int]) -> _Measured:
     from lanewise.bench.measure import quick  # it needs torch
 
     try:
-        return _Measured(card.name, quick(Launcher(card), subject, {**subject.problem, **problem}))
+        return _Measured(card.name, quick(Launcher(card), subject, {**subject.problem, **problem}, element))
     except LanewiseError as error:  # the counts are there all the same
         return _Measured(why_not=f"not measured on {card.name}: {error.message}")
 

@@ -71,12 +71,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A rung of a subject to be run at a problem on a device."""
+    """A rung of a subject to be run at a problem on a device, with elements of a type."""
 
     subject: str
     rung: str
     device: str
     sizes: Sizes
+    element: str
 
 
 Ran = tuple[Plan, Outcome, reference.Inputs]
@@ -86,18 +87,20 @@ def ran(ask: Ask) -> Ran | None:
     """What a run gave; None where it was refused."""
     emulated = Emulated(load(ask.subject), load_device(ask.device))
     try:
-        return emulated.outcome(emulated.subject.rung(ask.rung), dict(ask.sizes))
+        return emulated.outcome(emulated.subject.rung(ask.rung), dict(ask.sizes), ask.element)
     except LanewiseError:  # the row runs into it again, and says it
         return None
 
 
 class Emulated:
-    """Runs rungs of one subject on one device, each once a problem."""
+    """Runs rungs of one subject on one device, each once a problem. `element`: the type of the elements; without one,
+    each rung's own (`Rung.element`), with which its claim is checked."""
 
-    def __init__(self, subject: Subject, device: DeviceSpec) -> None:
+    def __init__(self, subject: Subject, device: DeviceSpec, element: str | None = None) -> None:
         self.subject = subject
         self.device = device
-        self._known: dict[tuple[str, Sizes], Ran] = {}
+        self.element = element
+        self._known: dict[tuple[str, Sizes, str], Ran] = {}
 
     def rows(
         self,
@@ -112,25 +115,33 @@ class Emulated:
         chosen = rungs or self.subject.rungs
         for rung in chosen:
             with suppress(UsageError):  # its row says it
-                self._plan(rung, {**self.subject.problem, **problem})
+                self._plan(rung, {**self.subject.problem, **problem}, self._element(rung))
         for ask, found in shared(ran, self._asks(problem, chosen), told=told, processes=processes).items():
             if found is not None:
-                self._known[ask.rung, ask.sizes] = found
+                self._known[ask.rung, ask.sizes, ask.element] = found
         return [self.row(rung, problem) for rung in chosen]
 
     def _asks(self, problem: Mapping[str, int], rungs: Sequence[Rung]) -> list[Ask]:
         """All runs that the rows need: of the rungs, and of their claims at other sizes."""
-        wanted: dict[tuple[str, Sizes], None] = {}
+        wanted: dict[tuple[str, Sizes, str], None] = {}
         for rung in rungs:
-            wanted[rung.name, _sizes(self.subject, problem)] = None
-            if rung.claim:
-                for name in (rung.claim.against, rung.name):
-                    wanted[name, _sizes(self.subject, rung.claim.problem)] = None
-        return [Ask(self.subject.name, name, self.device.key, sizes) for name, sizes in wanted]
+            wanted[rung.name, _sizes(self.subject, problem), self._element(rung)] = None
+            if rung.claim and self._claims(rung):
+                for one in (self.subject.rung(rung.claim.against), rung):
+                    wanted[one.name, _sizes(self.subject, rung.claim.problem), one.element] = None
+        return [Ask(self.subject.name, name, self.device.key, sizes, element) for name, sizes, element in wanted]
+
+    def _element(self, rung: Rung) -> str:
+        return self.element or rung.element
+
+    def _claims(self, rung: Rung) -> bool:
+        """Whether the rung is shown with the type that its claim speaks of."""
+        return self._element(rung) == rung.element
 
     def row(self, rung: Rung, problem: Mapping[str, int]) -> Row:
         sizes = {**self.subject.problem, **problem}
-        head = (rung.name, rung.title, self.device.key, rung.element, sizes)
+        head = (rung.name, rung.title, self.device.key, self._element(rung), sizes)
+        claim = rung.claim if self._claims(rung) else None
         unknown = [name for name in problem if name not in self.subject.problem]
         try:
             plan, outcome, made = self.outcome(rung, sizes)
@@ -155,23 +166,24 @@ class Emulated:
             limited_by=main.occupancy.binding if main and main.occupancy else (),
             error=off,
             right=off <= TOLERANCE.get(output.type, 0.0),
-            claim=rung.claim.text if rung.claim else None,
-            against=rung.claim.against if rung.claim else None,
-            checked=self._check(rung, rung.claim) if rung.claim else (),
+            claim=claim.text if claim else None,
+            against=claim.against if claim else None,
+            checked=self._check(rung, claim) if claim else (),
             time_us=outcome.time_us,
             bounds=_bounds(outcome.launches),
         )
 
-    def outcome(self, rung: Rung, sizes: Mapping[str, int]) -> Ran:
+    def outcome(self, rung: Rung, sizes: Mapping[str, int], element: str | None = None) -> Ran:
         """The plan, what its run gave, and its inputs. Raises as `resolve` and `emulate.run` do."""
-        key = (rung.name, _sizes(self.subject, sizes))
+        kind = element or self._element(rung)
+        key = (rung.name, _sizes(self.subject, sizes), kind)
         if key not in self._known:
-            plan = self._plan(rung, sizes)
+            plan = self._plan(rung, sizes, kind)
             made = reference.inputs(self.subject, plan, sizes)
             self._known[key] = plan, run(plan, made, device=self.device.key), made
         return self._known[key]
 
-    def _plan(self, rung: Rung, sizes: Mapping[str, int]) -> Plan:
+    def _plan(self, rung: Rung, sizes: Mapping[str, int], element: str) -> Plan:
         """UsageError for what the rung or the device does not take, LimitReached for what is too large."""
         major, minor = self.device.compute_capability
         if barred := rung.barred(10 * major + minor):
@@ -179,7 +191,7 @@ class Emulated:
         plan = resolve(
             self.subject,
             rung,
-            rung.element,
+            element,
             sizes,
             sms=self.device.values.sm_count,
             sm_threads=self.device.limits.max_threads_per_sm,
@@ -191,8 +203,9 @@ class Emulated:
         """The claim's changes at its own sizes; nothing where the rung before cannot run here."""
         sizes = {**self.subject.problem, **claim.problem}
         try:
-            _, before, _ = self.outcome(self.subject.rung(claim.against), sizes)
-            _, after, _ = self.outcome(rung, sizes)
+            below = self.subject.rung(claim.against)
+            _, before, _ = self.outcome(below, sizes, below.element)
+            _, after, _ = self.outcome(rung, sizes, rung.element)
         except (UnsupportedCode, UsageError):
             return ()
         known = all(_instructions(outcome.launches) is not None for outcome in (before, after))
