@@ -27,8 +27,8 @@ def test_without_a_subject_it_lists_them(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_subject_is_a_table_with_claims_on_each_device(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ladder", "divergence", "--device", "h200,t4", "--size", "256"]) == 0
     out = capsys.readouterr().out
-    assert "counted for NVIDIA H200; n 256" in out
-    assert "counted for Tesla T4; n 256" in out
+    assert "counted for NVIDIA H200; f32; n 256" in out
+    assert "counted for Tesla T4; f32; n 256" in out
     rows = [line.split() for line in out.splitlines() if line.startswith("by_warp ") and " against " not in line]
     h200, t4, times = rows
     assert h200[2:5] == t4[2:5] == ["64", "512", "8"]  # requests, sectors, sectors a request

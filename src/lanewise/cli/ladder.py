@@ -175,11 +175,13 @@ def _subject_lines(chosen: Sequence[Subject]) -> list[str]:
     return [*table(rows, "lrll"), "", "next: lanewise ladder SUBJECT, then --show RUNG"]
 
 
-def _show(subject: Subject, rung: Rung, problem: Mapping[str, int], specs: Sequence[DeviceSpec]) -> None:
+def _show(
+    subject: Subject, rung: Rung, problem: Mapping[str, int], specs: Sequence[DeviceSpec], element: str | None
+) -> None:
     from lanewise.ladder.rows import Emulated
 
     for spec in specs:
-        emulated = Emulated(subject, spec)
+        emulated = Emulated(subject, spec, element)
         row = emulated.row(rung, problem)
         typer.echo(f"{subject.name}/{rung.name}: {rung.title}\n")
         typer.echo(rung.source())

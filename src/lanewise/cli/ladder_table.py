@@ -48,8 +48,9 @@ def _time(value: float | None) -> str:
     return _or_dash(value, "{:,.1f}".format)
 
 
-def _name(row: Row) -> str:
-    return row.rung if row.element == "f32" else f"{row.rung} {row.element}"
+def _named(rows: Sequence[Row]) -> list[str]:
+    """The rungs, with the type of their elements where it is not that of the first."""
+    return [row.rung if row.element == rows[0].element else f"{row.rung} {row.element}" for row in rows]
 
 
 def _verdict(row: Row) -> str:
@@ -67,7 +68,6 @@ def _spills(row: Row) -> int:
 
 _NONE = frozenset(("0", "-"))
 _COLUMNS = (
-    _Column("rung", "l", _name),
     _Column("launches", "r", lambda row: short(row.counts["launches"]), idle=frozenset("01")),
     _Column("instr.", "r", lambda row: _or_dash(row.instructions, short), "instr.: machine instructions by warps."),
     _Column(
@@ -107,7 +107,7 @@ def table_lines(subject: Subject, rows: Sequence[Row], card: str | None) -> list
     for name in devices:
         mine = [row for row in rows if row.device == name]
         sizes = ", ".join(f"{size} {text.count(value)}" for size, value in mine[0].problem.items())
-        lines += ["", f"counted for {device.load(name).name}; {sizes}", "", *_one_device(mine)]
+        lines += ["", f"counted for {device.load(name).name}; {mine[0].element}; {sizes}", "", *_one_device(mine)]
         for row in mine:
             if row.refused is not None:
                 why = row.refused.removeprefix(f"ladder {subject.name}/{row.rung}: ")
@@ -126,8 +126,9 @@ def _shown(rows: Sequence[Row]) -> list[tuple[_Column, list[str]]]:
 
 def _one_device(rows: Sequence[Row]) -> list[str]:
     columns = _shown(rows)
-    lines = zip(*([column.head, *cells] for column, cells in columns), strict=True)
-    return table(list(lines), "".join(column.side for column, _ in columns))
+    names = ["rung", *_named([row for row in rows if row.refused is None])]
+    lines = zip(names, *([column.head, *cells] for column, cells in columns), strict=True)
+    return table(list(lines), "l" + "".join(column.side for column, _ in columns))
 
 
 def _legend(subject: Subject, rows: Sequence[Row], card: str | None) -> list[str]:
