@@ -108,9 +108,10 @@ def _cells(row: AccessRow, form: Form, words: Catalogue) -> tuple[str, ...]:
 def row_words(row: AccessRow, form: Form, words: Catalogue) -> str:
     """How the lanes lie, how many there are, where the access comes from."""
     access = row.access
-    copies = words.say("access.copies", number=str(row.copies)) if row.copies > 1 else ""
+    several = "access.copies_short" if form.short else "access.copies"
+    copies = words.say(several, number=str(row.copies)) if row.copies > 1 else ""
     pattern = pattern_words(access, words, short=form.short) if access.requests else ""
-    lanes = lane_words(access, words)
+    lanes = lane_words(access, words, short=form.short)
     via = words.said(row.via) if row.via is not None else ""
     return words.listed(word for word in (conflict_words(access, words), pattern, lanes, copies, via) if word)
 

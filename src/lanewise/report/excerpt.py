@@ -7,6 +7,7 @@ a helper in the user's own file at its own line, code of a header at the line th
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,8 @@ from lanewise.report.judge import Cost, Weight, access_weight, totals, value_typ
 HOT_PERCENT = 30
 # A branch is worth a mark where a warp splits this often, in percent of its executions.
 DIVERGENT_PERCENT = 20
+# Headers of the toolkit that stand for single instructions, such as atomicAdd and __shfl_sync: nobody's own code.
+_INTRINSICS = re.compile(r"(?:device_\w*functions|sm_\d+_\w+|\w*intrinsics\w*)\.(?:h|hpp)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ def place(access: Access) -> Place:
         return Place(None, None)
     source = SourceLine(access.file, access.line, inlined_at=access.inlined_at)
     shown, outermost = source.shown, source.outermost
+    if shown.file != access.file and _INTRINSICS.fullmatch(basename(access.file)):
+        return Place(shown.file, shown.line)
     if shown.file != access.file:
         here = f"{basename(access.file)}:{access.line}"
         return Place(shown.file, shown.line, Said("via", "access.in_file", (("place", here),)))
@@ -93,7 +98,8 @@ def excerpt(fold: Fold, sources: Mapping[str, str]) -> tuple[SourceRow, ...]:
     counts = {(line.file, line.line): line for line in fold.lines}
     for key, line in counts.items():
         hot = 100 * line.ptx_instructions >= HOT_PERCENT * fold.ptx_instructions > 0
-        if (hot or line.divergent_branches) and (line.file in sources):
+        own = line.file in sources and not _INTRINSICS.fullmatch(basename(line.file))
+        if own and (hot or line.divergent_branches):
             rows.setdefault(key, [])
     whole = totals(fold.accesses)
     order = {file: position for position, file in enumerate(dict.fromkeys(file for file, _ in rows))}

@@ -132,11 +132,12 @@ def bank_words(access: Access, words: Catalogue) -> str:
     return words.say("pattern.banks", apart=str(BANKS // ways))
 
 
-def lane_words(access: Access, words: Catalogue) -> str:
+def lane_words(access: Access, words: Catalogue, *, short: bool = False) -> str:
     """`1 of 32 lanes` where a quarter or more of the lanes take no part, else empty."""
     if not _lanes_off(access):
         return ""
-    return words.say("pattern.lanes", lanes=text.per(access.threads_on, access.requests))
+    key = "pattern.lanes_short" if short else "pattern.lanes"
+    return words.say(key, lanes=text.per(access.threads_on, access.requests))
 
 
 def _lanes_off(access: Access) -> bool:
