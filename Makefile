@@ -10,7 +10,7 @@ demo: $(STAMP)
 	$(BIN)/lanewise run examples/gemm.cu
 
 test: check
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,11 +16,8 @@ from lanewise.toolchain import nvcc, wheels
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    directory = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LANEWISE_CACHE_DIR", str(directory))
-        yield directory
+def _builds(fresh_builds: Path) -> None:
+    """Builds are real, and nothing is left behind."""
 
 
 @pytest.fixture

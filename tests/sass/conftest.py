@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,12 +33,8 @@ class Built:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache of the session's own, so that listings are made anew."""
-    directory = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LANEWISE_CACHE_DIR", str(directory))
-        yield directory
+def _builds(fresh_builds: Path) -> None:
+    """Builds are real, and nothing is left behind."""
 
 
 @pytest.fixture(scope="session")

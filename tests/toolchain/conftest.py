@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,12 +30,8 @@ int main() { apply<<<1, 32>>>(nullptr); }
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache of the session's own, so that builds are real and nothing is left behind."""
-    directory = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LANEWISE_CACHE_DIR", str(directory))
-        yield directory
+def _builds(fresh_builds: Path) -> None:
+    """Builds are real, and nothing is left behind."""
 
 
 @pytest.fixture

@@ -83,11 +83,11 @@ def test_a_missing_wheel_is_named_with_its_command(
 def test_a_cache_that_cannot_be_written_is_no_obstacle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("LANEWISE_CACHE_DIR", str(tmp_path / "file" / "cache"))
-    item = by_name(monkeypatch)["cache directory"]
+    item = capabilities._cache()
     assert (item.present, item.blocks) == (False, False)
     assert "cannot be written" in (item.cause or "")
     monkeypatch.setenv("LANEWISE_CACHE_LIMIT", "much")
-    assert "much" in (by_name(monkeypatch)["cache directory"].cause or "")
+    assert "much" in (capabilities._cache().cause or "")
 
 
 def test_a_driver_without_a_device_and_counters_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

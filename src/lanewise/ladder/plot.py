@@ -9,9 +9,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING
 
 from lanewise.ladder.catalog import Subject
-from lanewise.ladder.rows import Row
+
+if TYPE_CHECKING:
+    from lanewise.ladder.rows import Row
 
 _LABELS, _COLUMN, _GAP = 150, 190, 75  # widths in pixels; a gap has the number of the largest value
 _RUNG, _HEAD, _FOOT = 20, 52, 26  # heights
