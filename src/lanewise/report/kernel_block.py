@@ -125,9 +125,8 @@ def _excerpt_lines(rows: Sequence[SourceRow], fold: Fold, program: str, words: C
                     lines.append(_without_line(access, words, width))
                 lines += table.lines(access)
             if len(shown) < len(row.accesses):
-                lighter = words.count(len(row.accesses) - len(shown), "access_lighter")
-                left_out = words.say("access.lighter", accesses=lighter)
-                lines.append(Text(" " * table.form.indent + left_out, style="dim"))
+                lighter = lighter_words(len(row.accesses) - len(shown), words)
+                lines.append(Text(" " * table.form.indent + lighter, style="dim"))
     return lines
 
 
@@ -151,6 +150,11 @@ def heaviest(accesses: Sequence[AccessRow], most: int) -> Sequence[AccessRow]:
 
     least = sorted(map(heaviness, accesses), reverse=True)[most - 1]
     return [row for row in accesses if heaviness(row) >= least][:most]
+
+
+def lighter_words(accesses: int, words: Catalogue) -> str:
+    """How many accesses of a line are not shown; empty where all are."""
+    return words.say("access.lighter", accesses=words.count(accesses, "access_lighter")) if accesses else ""
 
 
 def _margin(line: str) -> int:

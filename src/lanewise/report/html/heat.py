@@ -15,7 +15,7 @@ from lanewise.report.excerpt import AccessRow, SourceRow, as_named
 from lanewise.report.fold import Fold
 from lanewise.report.html.highlight import highlighted
 from lanewise.report.judge import Weight, cost, type_words, unit_words
-from lanewise.report.kernel_block import heaviest
+from lanewise.report.kernel_block import heaviest, lighter_words
 
 MOST_ROWS = 24  # accesses of one line
 _CONTEXT = 1  # lines shown around those that ran
@@ -48,7 +48,7 @@ class HeatLine:
     share: str
     divergent: str
     accesses: tuple[AccessCells, ...]
-    lighter: int  # accesses that are not shown
+    lighter: str  # how many accesses are not shown
     code: LineCode | None
     left_out: int = 0
 
@@ -137,7 +137,9 @@ def _line(
     known = line is not None and 0 < line <= len(texts)
     divergent = ""
     if row is not None and row.divergent_branches:
-        divergent = f"{text.count(row.divergent_branches)} / {text.count(row.branches)}"
+        divergent = words.say(
+            "access.divergent", divergent=text.count(row.divergent_branches), branches=text.count(row.branches)
+        )
     return HeatLine(
         number=line,
         source=texts[line - 1] if known and line is not None else Markup(),
@@ -147,7 +149,7 @@ def _line(
         share=text.percent(instructions, fold.ptx_instructions) if instructions else "",
         divergent=divergent,
         accesses=tuple(_cells(access, words, with_ptx=line is None) for access in shown),
-        lighter=len(accesses) - len(shown),
+        lighter=lighter_words(len(accesses) - len(shown), words),
         code=code.get((file, line)) or (code.get((None, None)) if line is None else None),
         left_out=left_out,
     )
