@@ -17,6 +17,8 @@ import lanewise
 from lanewise.hardware import banks, coalescing, pattern
 from lanewise.records import Access, AccessKind, Pattern, Space
 
+pytestmark = pytest.mark.machine_code
+
 ELEMENTS = 4096
 DATA = np.random.default_rng(5).integers(0, 1024, 1024).astype(np.int32)
 WIDTHS = {1: "char", 2: "short", 4: "int", 8: "long long", 16: "int4"}

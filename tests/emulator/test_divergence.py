@@ -11,6 +11,8 @@ from programs import HEADER, TABLE, WORDS, Program, structured, tangled
 
 import lanewise
 
+pytestmark = pytest.mark.machine_code
+
 PROGRAMS = [*(structured(seed) for seed in range(14)), *(tangled(seed) for seed in range(6))]
 SHAPES = [(32, 1, 1), (16, 16, 1), (5, 7, 3), (33, 1, 1), (1, 1, 1), (8, 4, 2), (64, 2, 1)]
 DATA = [random.Random(1).getrandbits(32) >> random.Random(n).randrange(32) for n in range(TABLE)]

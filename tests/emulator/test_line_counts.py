@@ -9,6 +9,8 @@ import lanewise
 from lanewise.hardware import coalescing
 from lanewise.records import LineCounts, Space
 
+pytestmark = pytest.mark.machine_code
+
 SOURCE = """.version 8.0
 .target sm_80
 .address_size 64

@@ -14,6 +14,8 @@ from lanewise.emulator import tensor_maps
 from lanewise.emulator.tensor_maps import ElementType, TensorMap
 from lanewise.errors import KernelFault, UsageError
 
+pytestmark = pytest.mark.machine_code
+
 ROOM = 49152
 
 _ASK = "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
