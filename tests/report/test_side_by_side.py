@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from rich.cells import cell_len
 from samples import transposes
 
 from lanewise.catalogue import catalogue
@@ -24,7 +25,7 @@ def test_a_row_a_kernel_and_a_column_a_device() -> None:
     assert lines[2].index("Card A") < lines[2].index("Card B")
     assert rows[0].split()[-3:] == ["5.00", "DRAM", "unknown"]
     assert rows[1].split()[-1] == "-"
-    assert "note: Card A: a run of its own." in lines
+    assert "note: Card A, Card B: a run each." in lines
 
 
 def test_devices_that_share_a_run_are_named() -> None:
@@ -43,3 +44,12 @@ def test_devices_that_share_a_run_are_named() -> None:
 )
 def test_what_a_program_may_know_of_its_device(calls: tuple[str, ...], asks: bool) -> None:
     assert asks_for_the_device(calls) is asks
+
+
+def test_devices_that_do_not_fit_stand_below() -> None:
+    one = transposes()
+    results = [replace(one, device=f"A card with quite a long name, {n}") for n in range(5)]
+    lines = side_by_side(results, [(result.device,) for result in results], catalogue("zh"), 100)
+    assert all(cell_len(line) <= 100 for line in lines)
+    assert all(sum(result.device in line for line in lines) >= 1 for result in results)
+    assert sum("transpose_naive" in line for line in lines) == 5

@@ -70,10 +70,10 @@ def _cell(fold: Fold, words: Catalogue) -> str:
 
 def _runs(results: Sequence[RunResult], shared: Sequence[Sequence[str]], words: Catalogue, width: int) -> list[str]:
     """Which devices shared a run, and why; notes of the runs."""
-    notes = [
-        words.say("devices.one_run" if len(together) > 1 else "devices.own_run", devices=words.listed(together))
-        for together in dict.fromkeys(map(tuple, shared))
-    ]
+    groups = list(dict.fromkeys(map(tuple, shared)))
+    alone = [name for together in groups if len(together) == 1 for name in together]
+    notes = [words.say("devices.one_run", devices=words.listed(names)) for names in groups if len(names) > 1]
+    notes += [words.say("devices.own_run", devices=words.listed(alone))] if alone else []
     notes += dict.fromkeys(words.retell(note) for result in results for note in result.notes)
     return [
         line
