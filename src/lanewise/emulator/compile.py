@@ -51,6 +51,7 @@ class KernelInfo:
     trip_rows: tuple[tuple[TripPlan, int], ...] = ()  # an unrolled loop, and the number of its first stage in `blocks`
     fences: bool = False  # some instruction is a fence
     untold: tuple[str, ...] = ()  # kinds of accesses that instruments are not told of: rooms of `lowering`
+    lines: int = 0  # of LLVM text: what compiling costs is about in proportion
 
     @property
     def counters(self) -> int:
@@ -60,11 +61,14 @@ class KernelInfo:
 
 @dataclass(slots=True)
 class CompiledKernel:
-    """A kernel ready to run: `run(worker)` is the scheduler's `@lw_run`."""
+    """A kernel ready to run: `run(worker)` is the scheduler's `@lw_run`. `quick`: its code is not optimised,
+    and has `executed` so many instructions of warps."""
 
     info: KernelInfo
     run: Callable[[int], int]
     engine: Any
+    quick: bool = False
+    executed: int = 0
 
 
 class CodeCache:
@@ -128,26 +132,45 @@ def compile_kernel(
     store: CodeCache,
     plan: CountingPlan = NOTHING,
     events: Events = SILENT,
+    *,
+    quick: bool = False,
 ) -> CompiledKernel:
-    """Machine code for a kernel and a lane shape, from the cache where it is there."""
+    """Machine code for a kernel and a lane shape, from the cache where it is there. `quick`: code that is made in a
+    quarter of the time and runs up to three times as long will do; both compute and count the same. A kernel whose
+    blocks wait for each other is optimised all the same: its code cannot be exchanged while it runs."""
     key = kernel_key(program, kernel, shape, plan, events)
-    kept = store.get(key)
-    if kept is not None:
-        try:
-            info, code = pickle.loads(kept)
-        except Exception:  # an old or damaged entry is no reason to stop
-            info = None
-        if isinstance(info, KernelInfo):
-            return _load(info, code, store)
+    for name, is_quick in ((key, False), (_quick_key(key), True))[: 1 + quick]:
+        kept = _kept(store, name)
+        if kept is not None:
+            return _load(*kept, store, quick=is_quick)
     unit = Unit(program, kernel, shape, plan, events)
     text = unit.module_text()
-    info = kernel_info(unit)
-    code = object_code(text)
-    store.put(key, pickle.dumps((info, code)))
-    return _load(info, code, store)
+    quick = quick and not unit.spins
+    info = kernel_info(unit, text.count("\n"), quick=quick)
+    code = object_code(text, quick=quick)
+    store.put(_quick_key(key) if quick else key, pickle.dumps((info, code)))
+    return _load(info, code, store, quick=quick)
 
 
-def kernel_info(unit: Unit) -> KernelInfo:
+def _quick_key(key: str) -> str:
+    return hashlib.sha256(f"{key}|quick".encode()).hexdigest()
+
+
+def _kept(store: CodeCache, key: str) -> tuple[KernelInfo, bytes] | None:
+    kept = store.get(key)
+    if kept is None:
+        return None
+    try:
+        info, code = pickle.loads(kept)
+    except Exception:  # an old or damaged entry is no reason to stop
+        return None
+    return (info, code) if isinstance(info, KernelInfo) else None
+
+
+QUICK_FRAME = 16  # bytes of stack for each line of LLVM text: values that code without optimising has no register for
+
+
+def kernel_info(unit: Unit, lines: int, *, quick: bool) -> KernelInfo:
     names = [(name, offset, unit.shared_size(name, module)) for (module, name), offset in sorted(unit.shared.items())]
     return KernelInfo(
         unit.kernel.name,
@@ -158,7 +181,7 @@ def kernel_info(unit: Unit) -> KernelInfo:
         unit.frames[id(unit.kernel)],
         local_bytes(unit),
         unit.recursive,
-        unit.stack_bytes,
+        unit.stack_bytes + (-(-QUICK_FRAME * lines // 65536) * 65536 if quick else 0),
         unit.spins,
         unit.copies,
         tuple(names),
@@ -167,6 +190,7 @@ def kernel_info(unit: Unit) -> KernelInfo:
         tuple(unit.trip_rows.items()),
         unit.fences,
         unit.untold,
+        lines,
     )
 
 
@@ -188,18 +212,18 @@ def local_bytes(unit: Unit) -> int:
 LARGE = 40_000  # lines of LLVM text above which registers stay in memory: optimising them takes time that grows faster
 
 
-def object_code(text: str) -> bytes:
+def object_code(text: str, *, quick: bool = False) -> bytes:
     """Compile LLVM text for this host."""
     with _lock:
         target, features = _target()
         module = llvm.parse_assembly(text)
         large = text.count("\n") > LARGE
-        level = 1 if large else 2
+        level = 0 if quick else 1 if large else 2
         machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
         module.triple = llvm.get_default_triple()
         module.data_layout = str(machine.target_data)
         module.verify()
-        if not large:
+        if not large and not quick:
             optimise(module, machine)
         result: bytes = machine.emit_object(module)
         return result
@@ -228,7 +252,7 @@ def runtime_code(store: CodeCache) -> bytes:
         return _shared_code[key]
 
 
-def _load(info: KernelInfo, code: bytes, store: CodeCache) -> CompiledKernel:
+def _load(info: KernelInfo, code: bytes, store: CodeCache, *, quick: bool) -> CompiledKernel:
     shared_code = runtime_code(store)
     with _lock:
         target, features = _target()
@@ -239,4 +263,4 @@ def _load(info: KernelInfo, code: bytes, store: CodeCache) -> CompiledKernel:
         engine.finalize_object()
         address = engine.get_function_address("lw_run")
     run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
-    return CompiledKernel(info, run, engine)
+    return CompiledKernel(info, run, engine, quick)

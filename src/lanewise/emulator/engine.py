@@ -6,14 +6,16 @@ import struct
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from lanewise.demangle import demangle
 from lanewise.emulator import program as programs
 from lanewise.emulator.compile import CodeCache, CompiledKernel, compile_kernel
+from lanewise.emulator.counts import warp_instructions
 from lanewise.emulator.faults import finding, plain_code
 from lanewise.emulator.instrument import SILENT, Events, Instrument, LaunchStart
 from lanewise.emulator.kinds import lane_shape
-from lanewise.emulator.launch import Dim, LaunchOutcome, Limits, Progress, run
+from lanewise.emulator.launch import Dim, LaunchOutcome, Limits, Progress, most_quick, run
 from lanewise.emulator.machine import NOTHING, CountingPlan
 from lanewise.emulator.memory import DeviceMemory
 from lanewise.emulator.program import Program
@@ -42,7 +44,16 @@ class Launched:
 class Engine:
     """Runs kernels of loaded programs on the host's processor."""
 
-    def __init__(self, memory: DeviceMemory, limits: Limits | None = None, store: CodeCache | None = None) -> None:
+    def __init__(
+        self,
+        memory: DeviceMemory,
+        limits: Limits | None = None,
+        store: CodeCache | None = None,
+        *,
+        quick: bool = True,
+    ) -> None:
+        """`quick`: a kernel is compiled without optimising at first, and optimised when it has enough to do."""
+        self._quick = quick
         self.memory = memory
         self.limits = limits or Limits()
         self.store = store or CodeCache()
@@ -81,12 +92,19 @@ class Engine:
         return self._checked[key]
 
     def kernel(
-        self, program: Program, name: str, block: Dim, plan: CountingPlan = NOTHING, events: Events = SILENT
+        self,
+        program: Program,
+        name: str,
+        block: Dim,
+        plan: CountingPlan = NOTHING,
+        events: Events = SILENT,
+        *,
+        quick: bool = False,
     ) -> CompiledKernel:
-        """Machine code of a kernel for blocks of a shape. Raises UnsupportedCode."""
+        """Machine code of a kernel for blocks of a shape; `quick` as of `compile_kernel`. Raises UnsupportedCode."""
         shape = lane_shape(block)
         key = (id(program), name, shape.row, plan, events)
-        if key not in self._kernels:
+        if key not in self._kernels or (self._kernels[key].quick and not quick):
             items = self.unsupported(program, name)
             if items:
                 raise UnsupportedCode(
@@ -94,7 +112,9 @@ class Engine:
                     items,
                 )
             self._check_local(program, name)
-            self._kernels[key] = compile_kernel(program, program.function(name), shape, self.store, plan, events)
+            self._kernels[key] = compile_kernel(
+                program, program.function(name), shape, self.store, plan, events, quick=quick
+            )
             _refuse_local(name, self._kernels[key].info.local_bytes)
         return self._kernels[key]
 
@@ -121,7 +141,10 @@ class Engine:
     ) -> Launched:
         """Run a kernel. A fault is reported, not raised. `cluster`: blocks that run together, a divisor of the grid.
         `limits`: in place of the engine's; `first_blocks`: no more blocks than these are run."""
-        kernel = self.kernel(program, name, block, plan, SILENT if instrument is None else instrument.events)
+        made = partial(self.kernel, program, name, block, plan, SILENT if instrument is None else instrument.events)
+        kernel = made(quick=self._quick)
+        if kernel.quick and kernel.executed > most_quick(kernel.info):
+            kernel = made()
         self.memory.write(self._params.base, params)
         services = HostServices(self.memory)
         workspace = self._workspace() if cooperative else 0
@@ -143,7 +166,10 @@ class Engine:
             workspace,
             hooks,
             first_blocks,
+            made if kernel.quick else None,
         )
+        if kernel.quick:
+            kernel.executed += warp_instructions(kernel.info, outcome.counters)
         if instrument is not None:
             instrument.end()
         self._stop.clear()

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lanewise.emulator.compile import CompiledKernel
+from lanewise.emulator.compile import CompiledKernel, KernelInfo
+from lanewise.emulator.counts import warp_instructions
 from lanewise.emulator.layout import FUEL, Abort, AsyncQueue, Block, BulkQueue, Launch, Request, Status, Warp, Worker
 from lanewise.emulator.layout import Service as ServiceCode
 from lanewise.emulator.memory import DeviceMemory
@@ -260,11 +261,13 @@ def run(
     grid_workspace: int = 0,
     hooks: tuple[int, int] = (0, 0),
     first_blocks: int | None = None,
+    faster: Callable[[], CompiledKernel] | None = None,
 ) -> LaunchOutcome:
     """Run every block of the grid. `params` is the address of the parameter buffer; `cluster`, of which the grid is a
     multiple, is how many blocks run together (None: the launch names no clusters); `grid_workspace` is the address of
     what grid.sync() works with (0: the launch is not cooperative); `hooks`: as of `Instrument.begin`; `first_blocks`:
-    the most blocks that are run, in place of every block of the grid."""
+    the most blocks that are run, in place of every block of the grid; `faster`: optimised code of the kernel, for
+    the blocks that are left when they have much to do (`most_quick`)."""
     info = kernel.info
     cx, cy, cz = cluster or (1, 1, 1)
     together = cx * cy * cz
@@ -273,13 +276,14 @@ def run(
     if first_blocks is not None:
         total = min(total, max(together, first_blocks // together * together))
     warps = -(-(block[0] * block[1] * block[2]) // 32)
+    draws = total // together  # clusters
     launch = Fields(_raw(Launch.SIZE))
     table, tids = warp_tables(block)
     bounds = _bounds(memory)
     shared = info.static_shared + dynamic_shared
     sizes = np.array([b.instructions for b in info.blocks], np.uint64)
     for offset, value in (
-        (Launch.COUNT, total // together),
+        (Launch.COUNT, draws),
         (Launch.CLUSTER_X, cx), (Launch.CLUSTER_Y, cy), (Launch.CLUSTER_Z, cz),
         (Launch.CLUSTERS_X, clusters[0]), (Launch.CLUSTERS_Y, clusters[1]), (Launch.CLUSTERS_Z, clusters[2]),
         (Launch.GRID_WORKSPACE, grid_workspace),
@@ -294,10 +298,10 @@ def run(
         (Launch.BUDGET, limits.instructions), (Launch.SIZES, sizes.ctypes.data), (Launch.SIZES_COUNT, len(sizes)),
         (Launch.REFILL, max(1, min(FUEL, limits.instructions // LOOKS))),
         (Launch.HOOKS, hooks[0]), (Launch.WATCH, hooks[1]),
-        *_order(limits.schedule, total // together, warps),
+        *_order(limits.schedule, draws, warps),
     ):  # fmt: skip
         launch.set(offset, value)
-    count = max(1, min(limits.threads, total // together))
+    count = max(1, min(limits.threads, draws))
     most = min(total, MAX_SLOTS, max(1, STACK_MEMORY // (info.stack_bytes * warps))) if info.spins else 1
     slots = max(1, most // together) * together
     workers = [WorkerMemory(kernel, launch, warps, slots, shared, info.local_bytes, params) for _ in range(count)]
@@ -310,7 +314,7 @@ def run(
     lock = threading.Lock()
     keep = [bounds, sizes]
 
-    def work(worker: WorkerMemory) -> None:
+    def work(kernel: CompiledKernel, worker: WorkerMemory) -> None:
         try:
             while True:
                 request = kernel.run(worker.fields.address)
@@ -338,14 +342,35 @@ def run(
             errors.append(error)
             launch.set(Launch.ABORT, Abort.HOST)
 
-    tasks = [Task(partial(work, worker)) for worker in workers]
-    try:
-        limit_message = _watch(tasks, workers, launch, limits, total, started, progress, stop)
-    except BaseException:  # Ctrl-C, or a progress callback that raises
-        launch.set(Launch.ABORT, 1)
-        raise
-    if errors:
-        raise errors[0]
+    def run_on(code: CompiledKernel) -> str:
+        """Run what is left of the first Launch.COUNT clusters; the limit that ended them, if one did."""
+        tasks = [Task(partial(work, code, worker)) for worker in workers]
+        try:
+            ended = _watch(tasks, workers, launch, limits, total, started, progress, stop)
+        except BaseException:  # Ctrl-C, or a progress callback that raises
+            launch.set(Launch.ABORT, Abort.HOST)
+            raise
+        if errors:
+            raise errors[0]
+        return ended
+
+    limit_message = ""
+    if faster is not None and limits.schedule == 0:  # the other orders depend on the number of clusters
+        first = count
+        while first < draws and not launch.get(Launch.ABORT):
+            launch.set(Launch.COUNT, first)
+            limit_message = run_on(kernel)
+            launch.set(Launch.NEXT, first)  # each thread has asked once more than there were
+            launch.set(Launch.COUNT, draws)
+            executed = sum(warp_instructions(info, worker.counters) for worker in workers)
+            if executed * (draws - first) // first > most_quick(info) and not launch.get(Launch.ABORT):
+                paused = time.perf_counter()
+                kernel = faster()
+                started += time.perf_counter() - paused
+                break
+            first *= _GROWTH
+    if not launch.get(Launch.ABORT):
+        limit_message = run_on(kernel)
     counters = np.zeros_like(workers[0].counters)
     patterns = np.zeros_like(workers[0].counters)
     for worker in workers:
@@ -358,6 +383,15 @@ def run(
         fault = FaultReport(-1, -1, 0, (), 0, (0, 0, 0), 0, message=limit_message)
     trace = _trace(workers) if info.tells and total <= MAX_BLOCKS else None
     return LaunchOutcome(counters, fault, time.perf_counter() - started, done, trace)
+
+
+_GROWTH = 4  # times as many blocks have run when what is left is estimated again
+_QUICK = 1 << 13  # instructions of a warp that unoptimised code may run for each line of LLVM text that it came from
+
+
+def most_quick(info: KernelInfo) -> int:
+    """Instructions of warps up to which optimising a kernel costs more than it saves."""
+    return _QUICK * info.lines
 
 
 def _trace(workers: list[WorkerMemory]) -> Trace:
