@@ -16,7 +16,6 @@ from lanewise.ladder.emulate import run
 
 FULL = os.environ.get("LANEWISE_FULL_TRUTH") == "1"
 SAMPLE = (
-    ("access", "array_of_structs"),
     ("banks", "shuffle"),
     ("gemm", "coalesced"),
     ("launch", "persistent"),

@@ -6,6 +6,25 @@
 // then share a wavefront. Two blocks a multiprocessor are asked for: two registers more a thread would leave room for one.
 constexpr int THREADS = BM / 64 * (BN / 32) * 32;
 
+// Four neighbours of a row that has `left` more: one access, or one each where rows are no multiples of four elements.
+__device__ float4 four(const float* from, int left) {
+    if (WIDE) return *(const float4*)from;
+    return {from[0], left > 1 ? from[1] : 0.0f, left > 2 ? from[2] : 0.0f, left > 3 ? from[3] : 0.0f};
+}
+
+// Not inlined: it would be most of the kernel.
+static __device__ __noinline__ void put_each(float* to, float4 v, int left) {
+    to[0] = v.x;
+    if (left > 1) to[1] = v.y;
+    if (left > 2) to[2] = v.z;
+    if (left > 3) to[3] = v.w;
+}
+
+__device__ void put(float* to, float4 v, int left) {
+    if (WIDE) *(float4*)to = v;
+    else put_each(to, v, left);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict__ b, int m, int n, int k) {
     __shared__ __align__(16) float tile_a[BK][BM + 4], tile_b[BK][BN];
@@ -21,7 +40,7 @@ gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict
             int from_row = i / (BK / 4), depth = i % (BK / 4) * 4;
             float4 v = {0.0f, 0.0f, 0.0f, 0.0f};
             if (first_row + from_row < m && first + depth < k)
-                v = *(const float4*)(a + size_t(first_row + from_row) * k + first + depth);
+                v = four(a + size_t(first_row + from_row) * k + first + depth, k - first - depth);
             tile_a[depth][from_row] = v.x;
             tile_a[depth + 1][from_row] = v.y;
             tile_a[depth + 2][from_row] = v.z;
@@ -32,7 +51,7 @@ gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict
             int depth = i / (BN / 4), from_column = i % (BN / 4) * 4;
             float4 v = {0.0f, 0.0f, 0.0f, 0.0f};
             if (first + depth < k && first_column + from_column < n)
-                v = *(const float4*)(b + size_t(first + depth) * n + first_column + from_column);
+                v = four(b + size_t(first + depth) * n + first_column + from_column, n - first_column - from_column);
             *(float4*)&tile_b[depth][from_column] = v;
         }
         __syncthreads();
@@ -55,6 +74,7 @@ gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int to_row = first_row + row + r / 4 * 32 + r % 4, to_column = first_column + column + half * 16;
-            if (to_row < m && to_column < n) *(float4*)(c + size_t(to_row) * n + to_column) = *(float4*)&sum[r][half * 4];
+            if (to_row < m && to_column < n)
+                put(c + size_t(to_row) * n + to_column, *(float4*)&sum[r][half * 4], n - to_column);
         }
 }

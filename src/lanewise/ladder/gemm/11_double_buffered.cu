@@ -5,6 +5,25 @@
 // tile is left, since nobody reads what is written. The price: registers for the vectors on their way, twice the shared memory.
 constexpr int THREADS = BM / 64 * (BN / 32) * 32;
 
+// Four neighbours of a row that has `left` more: one access, or one each where rows are no multiples of four elements.
+__device__ float4 four(const float* from, int left) {
+    if (WIDE) return *(const float4*)from;
+    return {from[0], left > 1 ? from[1] : 0.0f, left > 2 ? from[2] : 0.0f, left > 3 ? from[3] : 0.0f};
+}
+
+// Not inlined: it would be most of the kernel.
+static __device__ __noinline__ void put_each(float* to, float4 v, int left) {
+    to[0] = v.x;
+    if (left > 1) to[1] = v.y;
+    if (left > 2) to[2] = v.z;
+    if (left > 3) to[3] = v.w;
+}
+
+__device__ void put(float* to, float4 v, int left) {
+    if (WIDE) *(float4*)to = v;
+    else put_each(to, v, left);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict__ b, int m, int n, int k) {
     __shared__ __align__(16) float tile_a[2][BK][BM + 4], tile_b[2][BK][BN];
@@ -21,13 +40,13 @@ gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict
         for (int j = 0; j < OF_A; j++) {
             int i = t + j * THREADS, from_row = first_row + i / (BK / 4), depth = first + i % (BK / 4) * 4;
             next_a[j] = {0.0f, 0.0f, 0.0f, 0.0f};
-            if (from_row < m && depth < k) next_a[j] = *(const float4*)(a + size_t(from_row) * k + depth);
+            if (from_row < m && depth < k) next_a[j] = four(a + size_t(from_row) * k + depth, k - depth);
         }
 #pragma unroll
         for (int j = 0; j < OF_B; j++) {
             int i = t + j * THREADS, depth = first + i / (BN / 4), from_column = first_column + i % (BN / 4) * 4;
             next_b[j] = {0.0f, 0.0f, 0.0f, 0.0f};
-            if (depth < k && from_column < n) next_b[j] = *(const float4*)(b + size_t(depth) * n + from_column);
+            if (depth < k && from_column < n) next_b[j] = four(b + size_t(depth) * n + from_column, n - from_column);
         }
     };
     auto store = [&](int buffer) {
@@ -70,6 +89,7 @@ gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int to_row = first_row + row + r / 4 * 32 + r % 4, to_column = first_column + column + half * 16;
-            if (to_row < m && to_column < n) *(float4*)(c + size_t(to_row) * n + to_column) = *(float4*)&sum[r][half * 4];
+            if (to_row < m && to_column < n)
+                put(c + size_t(to_row) * n + to_column, *(float4*)&sum[r][half * 4], n - to_column);
         }
 }
