@@ -17,6 +17,10 @@ _JSON_INTRODUCTION = """\
 options give the same bytes; no field depends on the time or on the number of threads. Counts are of one launch:
 launches are never folded here, as they are on the terminal.
 
+The same program means the same PTX and machine code. NVRTC 13.0 does not always make the same PTX of one source (8 of
+153 compilations of one of the ladder's kernels had a load more); what was compiled once is kept, see
+[architecture](architecture.md).
+
 The JSON Schema is `lanewise/report/schema-1.json` in the installed package, and this page is made from it. Within
 schema 1 a later version may add fields; it removes and redefines none. `lanewise.report.json.from_json` reads the file
 back, skips fields that it does not know, and says what is wrong with a broken file or one of a newer schema.
