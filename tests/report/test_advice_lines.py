@@ -61,3 +61,19 @@ def test_a_kernel_below_its_roofs_may_have_nothing_to_change_either() -> None:
     assert nothing in _report((), units=(Unit("DRAM", 300.0, 0.3),))
     assert nothing in _report((_finding(4, None),))
     assert nothing not in _report((_finding(4, 30.0),))
+
+
+def test_what_advice_is_about_is_not_said_beside_it() -> None:
+    run = samples.transposes()
+    idle = replace(run.launches[0], ptx_thread_instructions=8 * run.launches[0].ptx_instructions, advised=True)
+    sentence = "8 of 32 lanes were active"
+    assert sentence in report_text(replace(run, launches=(idle,)), 100)
+    advised = replace(idle, advice=(replace(_finding(4, 15.0), check="lane_divergence"),))
+    assert sentence not in report_text(replace(run, launches=(advised,)), 100)
+
+
+def test_of_a_kernel_the_best_change_stands_in_the_list_of_all() -> None:
+    text = _report((_finding(4, 15.0), _finding(3, 20.0)), (_finding(11, 50.0),))
+    listed = text.partition("Look first at\n")[2].splitlines()
+    assert [line.split()[0] for line in listed[:2]] == ["1.1", "2.1"]
+    assert not listed[2].strip()

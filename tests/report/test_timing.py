@@ -29,7 +29,7 @@ def test_the_lines_of_one_launch() -> None:
     (fold,) = fold_launches([timed(transposes().launches[0], 10.0)])
     time, bound, memory = timing_facts(fold, catalogue())
     assert time == "10.0 us modelled; 24 MB of DRAM / 10.0 us = 2.4 of 4.43 TB/s (54%)"
-    assert bound == "bound by DRAM, warps wait for long scoreboard; busy: DRAM 91%, L2 45%"
+    assert bound == "bound by DRAM, stall: long scoreboard; busy: DRAM 91%, L2 45%"
     assert memory == (
         "L1 hits 50%, L2 hits 25%, DRAM 24 MB read, 0 B written, 1 of 4 cache lines followed; caches warm"
     )

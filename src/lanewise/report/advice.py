@@ -14,6 +14,7 @@ from lanewise.report import text
 from lanewise.report.excerpt import basename
 from lanewise.report.fold import Fold
 from lanewise.report.timing import microseconds
+from lanewise.report.verdict import Problem
 
 WORTH_PERCENT = 5  # of a launch: what saves less is not given (`advice.rank`)
 _BETWEEN = "   "
@@ -96,6 +97,14 @@ def place(finding: Finding, words: Catalogue) -> str:
     if finding.source is not None:
         return f"{text.clean(basename(finding.source.shown.file))}:{finding.source.shown.line}: "
     return f"{words.say('access.ptx_line', line=str(finding.ptx_line))}: " if finding.ptx_line is not None else ""
+
+
+def not_advised(launch: LaunchRecord, problems: Sequence[Problem], words: Catalogue) -> list[str]:
+    """Problems that are no excess of sectors or wavefronts (of which the advice says what is worth changing), and that
+    none of the advice is about."""
+    rules = {finding.check for finding in launch.advice}
+    places = {place(finding, words).removesuffix(": ") for finding in launch.advice}
+    return [p.sentence for p in problems if not p.excess and p.where not in places and not rules & p.rules]
 
 
 def nothing_left(launch: LaunchRecord, words: Catalogue) -> str:

@@ -11,7 +11,7 @@ from lanewise.catalogue import Catalogue
 from lanewise.records import RunResult
 from lanewise.report import facts, text
 from lanewise.report.access_table import STYLES, Table
-from lanewise.report.advice import advice_lines, place
+from lanewise.report.advice import advice_lines, not_advised
 from lanewise.report.excerpt import HOT_PERCENT, AccessRow, SourceRow, as_named, excerpt
 from lanewise.report.findings import finding_lines
 from lanewise.report.fold import Fold
@@ -59,8 +59,7 @@ class KernelBlock:
     def _verdict(self, width: int) -> list[Text]:
         """What to change, where that was looked for; else which accesses are far from their ideal."""
         if self.fold.first.advised:
-            advised = {place(finding, self._words).removesuffix(": ") for finding in self.fold.first.advice}
-            others = [p.sentence for p in self.problems if not p.excess and p.where not in advised]
+            others = not_advised(self.fold.first, self.problems, self._words)
             lines = [Text(line) for sentence in others for line in text.wrap(sentence, width, first="  ")]
             return [*lines, *advice_lines(self.fold, self.number, self._words, width)]
         lines = []

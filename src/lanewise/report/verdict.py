@@ -26,18 +26,22 @@ from lanewise.report.judge import (
 
 # Local memory is worth a sentence from this share of a kernel's sectors on, in percent.
 LOCAL_PERCENT = 10
+_LOCAL_RULES = frozenset({"spills_and_local_arrays"})
+_LANE_RULES = frozenset({"lane_divergence", "uneven_loops"})
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing to look at: `where` and `what` in a few words (empty for what is of the whole kernel), and a sentence.
-    `excess` in `unit`, one launch's or summed as the fold's counts are; 0 for what is not counted in them."""
+    `excess` in `unit`, one launch's or summed as the fold's counts are; 0 for what is not counted in them. `rules` of
+    advice say the same in more words."""
 
     sentence: str
     where: str = ""
     what: str = ""
     excess: int = 0
     unit: str = ""
+    rules: frozenset[str] = frozenset()
 
     @property
     def rank(self) -> int:
@@ -104,23 +108,28 @@ def _local_memory(whole: Mapping[Space, Cost], words: Catalogue) -> list[Problem
     if not local or 100 * local < LOCAL_PERCENT * everything:
         return []
     share = text.percent(local, everything)
-    return [Problem(words.say("verdict.local", local=text.count(local), total=text.count(everything), share=share))]
+    sentence = words.say("verdict.local", local=text.count(local), total=text.count(everything), share=share)
+    return [Problem(sentence, rules=_LOCAL_RULES)]
 
 
 def _branch_problem(row: SourceRow, words: Catalogue) -> Problem:
     where, divergent, branches = _where(row, words), text.count(row.divergent_branches), text.count(row.branches)
-    return Problem(words.say("verdict.branch", where=where, divergent=divergent, branches=branches), where)
+    return Problem(
+        words.say("verdict.branch", where=where, divergent=divergent, branches=branches), where, rules=_LANE_RULES
+    )
 
 
 def _idle_lanes(fold: Fold, words: Catalogue) -> list[Problem]:
     warps, threads = fold.ptx_instructions, fold.ptx_thread_instructions
+    if fold.instructions and fold.thread_instructions is not None:
+        warps, threads = fold.instructions, fold.thread_instructions
     if 4 * threads > 3 * WARP * warps or warps == 0:
         return []
     x, y, z = fold.first.block
     block, lanes = x * y * z, text.per(threads, warps)
     if block < WARP:
         return [Problem(words.say("verdict.small_block", lanes=lanes, threads=words.count(block, "thread")))]
-    return [Problem(words.say("verdict.idle_lanes", lanes=lanes))]
+    return [Problem(words.say("verdict.idle_lanes", lanes=lanes), rules=_LANE_RULES)]
 
 
 def _where(row: SourceRow, words: Catalogue) -> str:

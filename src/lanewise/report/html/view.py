@@ -23,7 +23,7 @@ from lanewise.report.judge import Weight
 from lanewise.report.legend import legend
 from lanewise.report.terminal import left_out, summary
 from lanewise.report.timing import bound_words, microseconds, timing_facts
-from lanewise.report.verdict import praise, problems
+from lanewise.report.verdict import Problem, praise, problems
 
 MOST_UNITS = 8
 MOST_WORTH = 5
@@ -200,7 +200,7 @@ def _kernel(
             _advice(finding, first, advice.number(number, place), words)
             for place, finding in enumerate(first.advice, 1)
         ),
-        verdict=_verdict(fold, [problem.sentence for problem in found], words),
+        verdict=_verdict(fold, found, words),
         files=heat_files(fold, rows, code, sources, words, result.program),
         maps=_maps([s for s in first.samples if _sameness(s) not in with_advice], first, words)[:MOST_MAPS],
         flows=flows(first),
@@ -240,14 +240,16 @@ def _nearest_roof(launch: LaunchRecord) -> tuple[str, float]:
     return ("DRAM", dram) if dram >= flops else ("FLOP/s", flops)
 
 
-def _verdict(fold: Fold, sentences: Sequence[str], words: Catalogue) -> tuple[str, ...]:
-    """As in the terminal: nothing left, else what is far from its ideal, else that nothing is."""
-    if fold.first.advice:
-        worth = any(finding.gain is not None for finding in fold.first.advice)
-        return () if worth else (advice.nothing_left(fold.first, words),)
-    if fold.first.advised and not sentences:
-        return (advice.nothing_left(fold.first, words),)
-    return tuple(sentences) or ((praise(fold, words),) if fold.first.completed else ())
+def _verdict(fold: Fold, found: Sequence[Problem], words: Catalogue) -> tuple[str, ...]:
+    """As in the terminal: beside advice what it is not about, and that nothing is left where no change is worth it;
+    without advice what is far from its ideal, or that nothing is."""
+    first = fold.first
+    if first.advised:
+        worth = any(finding.gain is not None for finding in first.advice)
+        others = advice.not_advised(first, found, words)
+        return (*others, *(() if worth else (advice.nothing_left(first, words),)))
+    sentences = tuple(problem.sentence for problem in found)
+    return sentences or ((praise(fold, words),) if first.completed else ())
 
 
 def _advice(finding: Finding, launch: LaunchRecord, number: str, words: Catalogue) -> AdviceView:
