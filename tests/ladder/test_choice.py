@@ -35,17 +35,18 @@ def name(subject: str, card: Card, element: str = "f32", alignment: int = 256, *
 
 #: What each card takes for large, aligned problems, and for small or odd ones.
 LARGE = {
-    ("gemm", "f32", "m=4096 n=4096 k=4096"): ["register_blocks"] + ["register_banks"] * 5,
+    ("gemm", "f32", "m=4096 n=4096 k=4096"): ["register_blocks"] + ["last_tiles"] * 5,
     ("gemm", "f32", "m=1024 n=1024 k=1024"): ["register_blocks"] + ["register_banks"] * 5,
     ("gemm", "bf16", "m=4096 n=4096 k=4096"): [None, "mma_sync", "mma_sync", "persistent", "mma_sync", "mma_sync"],
-    ("gemm", "f32", "m=37 n=5 k=3"): ["register_blocks"] + ["register_banks"] * 5,
+    ("gemm", "f32", "m=37 n=5 k=3"): ["register_blocks"] + ["padded_b"] * 5,
+    ("gemm", "bf16", "m=1024 n=1024 k=1024"): [None, "mma_sync", "mma_sync", "small_tiles", "mma_sync", "mma_sync"],
     ("gemm", "i32", "m=64 n=64 k=64"): ["register_blocks"] * 6,
     ("gemm", "bf16", "m=67 n=131 k=37"): [None] + ["mma_sync"] * 5,
     ("gemm", "bf16", "m=4095 n=4097 k=4099"): [None] + ["mma_sync"] * 2 + ["padded_rows"] + ["mma_sync"] * 2,
-    ("transpose", "u8", "rows=4096 columns=4096"): ["coarsened"] + ["vectorised"] * 5,
-    ("transpose", "u8", "rows=67 columns=131"): ["coarsened"] + ["any_pitch"] * 5,
-    ("transpose", "f32", "rows=67 columns=131"): ["any_pitch"] * 6,
-    ("transpose", "f64", "rows=67 columns=131"): ["coarsened"] * 6,
+    ("transpose", "u8", "rows=4096 columns=4096"): ["coarsened"] + ["vectorised"] * 2 + ["bulk_tiles"] * 3,
+    ("transpose", "u8", "rows=67 columns=131"): ["coarsened"] + ["aligned_pieces"] * 5,
+    ("transpose", "f32", "rows=67 columns=131"): ["any_pitch"] + ["aligned_pieces"] * 5,
+    ("transpose", "f64", "rows=67 columns=131"): ["coarsened"] + ["aligned_pieces"] * 5,
     ("reduce", "f32", "n=1"): ["double_sums"] * 6,
     ("scan", "f32", "n=268435456"): ["look_back"] * 3 + ["bulk_copy"] * 2 + ["look_back"],
     ("scan", "f32", "n=997"): ["look_back"] * 6,
@@ -103,11 +104,15 @@ def test_a_later_card_without_the_instructions_is_named() -> None:
 
 
 def test_tiles_follow_the_size() -> None:
-    """Small matrices, a tile a multiprocessor: two slices. Large ones: three blocks a multiprocessor."""
+    """Small: a tile a multiprocessor, two slices. Large: three blocks a multiprocessor, the last tiles cut."""
     small = taken("gemm", H200, m=1024, n=1024, k=1024)
     large = taken("gemm", H200, m=4096, n=4096, k=4096)
     assert small.launches[0].grid[0] <= H200.sms < large.launches[0].grid[0]
     assert int(small.defines["SLICES"]) == 2
-    assert int(large.defines["SLICES"]) == 1
     assert int(large.defines["BLOCKS_PER_SM"]) == 3
-    assert resolve(load("gemm"), large.rung, "f32", {"m": 1, "n": 1, "k": 1}).launches[0].grid == (1, 1, 1)
+    tiles = (4096 // 64) * (4096 // 128)
+    in_a_round = 3 * H200.sms
+    assert large.launches[0].grid[0] == tiles // in_a_round * in_a_round + tiles % in_a_round * int(
+        large.defines["SPLIT"]
+    )
+    assert resolve(load("gemm"), small.rung, "f32", {"m": 4, "n": 4, "k": 4}).launches[0].grid == (1, 1, 1)

@@ -148,6 +148,17 @@ def test_tiles_cut_between_blocks(sms: int) -> None:
     assert reference.error(reference.output(run(plan, made).outputs, expected), expected, "f32") <= TOLERANCE["f32"]
 
 
+def test_the_last_tiles_cut_in_depth() -> None:
+    """Three tiles for three places, then one in three parts; seven steps of depth do not divide by three."""
+    gemm = load("gemm")
+    problem = {"m": 100, "n": 196, "k": 100}
+    plan = resolve(gemm, gemm.rung("last_tiles"), "f32", problem, sms=1, tried={"SPLIT": 3, "BLOCKS_PER_SM": 3})
+    assert plan.launches[0].grid == (3 + 3, 1, 1)
+    made = reference.inputs(gemm, plan, problem)
+    expected = reference.expected(gemm, "f32", problem, made)
+    assert reference.error(reference.output(run(plan, made).outputs, expected), expected, "f32") <= TOLERANCE["f32"]
+
+
 def test_outputs_start_poisoned() -> None:
     """A rung that wrote nothing would be seen."""
     access = load("access")
@@ -236,7 +247,7 @@ def test_products_that_are_not_finite(name: str) -> None:
     ],
 )
 def test_tiles_of_each_shape(tried: dict[str, int]) -> None:
-    gemm, problem = load("gemm"), {"m": 70, "n": 131, "k": 21}
+    gemm, problem = load("gemm"), {"m": 70, "n": 132, "k": 21}
     plan = resolve(gemm, gemm.rung("register_banks"), "f32", problem, tried=tried)
     made = reference.inputs(gemm, plan, problem)
     expected = reference.expected(gemm, "f32", problem, made)

@@ -50,7 +50,7 @@ TEXTURE = Work(
     cases=(Case("f32", matrix(8192, 8192)), Case("f32", matrix(1024, 1024))),
 )
 
-_TOP = ("coarsened", "vectorised", "any_pitch")
+_TOP = ("coarsened", "vectorised", "any_pitch", "in_registers", "aligned_pieces", "bulk_tiles")
 TRANSPOSE = Work(
     inputs=_transpose_inputs,
     check=_transpose_check,
@@ -117,7 +117,7 @@ def _cube(side: int, **layout: int) -> Problem:
     return {"m": side, "n": side, "k": side, **layout}
 
 
-_TENSOR = ("mma_sync", "wgmma", "specialised", "persistent")
+_TENSOR = ("mma_sync", "wgmma", "specialised", "persistent", "small_tiles")
 GEMM = Work(
     inputs=_gemm_inputs,
     check=_gemm_check,
@@ -148,10 +148,14 @@ GEMM = Work(
     cases=(
         Case("f32", _cube(2048)),
         *(
-            Case("f32", _cube(side), ("vectorised", "async_copy", "bulk_copy", "stream_k", "register_banks"))
+            Case(
+                "f32",
+                _cube(side),
+                ("vectorised", "async_copy", "bulk_copy", "stream_k", "register_banks", "last_tiles"),
+            )
             for side in (1024, 4096, 8192)
         ),
-        Case("f32", {"m": 4095, "n": 4097, "k": 4099}, ("register_blocks", "async_copy", "register_banks")),
+        Case("f32", {"m": 4095, "n": 4097, "k": 4099}, ("register_blocks", "async_copy", "padded_b")),
         Case("i32", _cube(2048)),
         *(Case("bf16", _cube(side), _TENSOR) for side in (1024, 2048, 4096, 8192)),
         *(Case("bf16", _cube(4096, a_columns=a, b_columns=b), ("persistent",)) for a, b in ((0, 1), (1, 0), (1, 1))),

@@ -19,7 +19,7 @@
 // a thread, enough for the compiler to avoid a bank; with 8 x 16 two warps a scheduler have too little to do between barriers.
 constexpr int WIDTH = 4 * COLUMNS;   // a warp has 64 x WIDTH elements
 constexpr int WARPS = BM / 64 * (BN / WIDTH), TILE_THREADS = WARPS * 32, THREADS = TILE_THREADS * SLICES;
-constexpr int DEPTHS = BK / SLICES, PIECE = B_BYTES / 4;   // elements of B a copy
+constexpr int DEPTHS = BK / SLICES, PIECE = 4;   // elements of B a copy
 static_assert((SLICES == 1 || SLICES == 2) && DEPTHS % 2 == 0, "slices keep halves of the rows, sets of operands take turns");
 static_assert(THREADS % BK == 0 && BM % (THREADS / BK) == 0, "a round of copies takes whole rows of A's tile");
 static_assert(THREADS % (BN / PIECE) == 0 && BK % (THREADS / (BN / PIECE)) == 0, "and of B's");
@@ -28,7 +28,6 @@ __device__ void copy_async(float* target, const float* source, bool inside, int 
     unsigned int to = (unsigned int)__cvta_generic_to_shared(target);
     int size = inside ? bytes : 0;
     if (bytes == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(source), "r"(size));
-    if (bytes == 8) asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(source), "r"(size));
     if (bytes == 4) asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(source), "r"(size));
 }
 
@@ -61,7 +60,7 @@ gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict
 #pragma unroll
             for (int j = 0; j < BM / ROWS_A; j++) copy_async(to_a + j * ROWS_A, source_a + j * step_a, true, 4);
 #pragma unroll
-            for (int j = 0; j < BK / ROWS_B; j++) copy_async(to_b + j * ROWS_B * BN, source_b + j * step_b, true, B_BYTES);
+            for (int j = 0; j < BK / ROWS_B; j++) copy_async(to_b + j * ROWS_B * BN, source_b + j * step_b, true, 16);
         } else {
 #pragma unroll 1
             for (int j = 0; j < BM / ROWS_A; j++) {
@@ -71,7 +70,7 @@ gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict
 #pragma unroll 1
             for (int j = 0; j < BK / ROWS_B; j++) {
                 bool there = first + depth_b + j * ROWS_B < k && first_column + column_b < n;
-                copy_async(to_b + j * ROWS_B * BN, there ? source_b + j * step_b : b, there, B_BYTES);
+                copy_async(to_b + j * ROWS_B * BN, there ? source_b + j * step_b : b, there, 16);
             }
         }
     };
@@ -147,12 +146,6 @@ gemm(float* __restrict__ c, const float* __restrict__ a, const float* __restrict
             float* to = c + size_t(to_row) * n + to_column;
             if (to_row >= m) continue;
             float4 v = {sum[r][s] * one, sum[r][s + 1] * one, sum[r][s + 2] * one, sum[r][s + 3] * one};
-            if (B_BYTES == 16) {
-                if (to_column < n) *(float4*)to = v;
-            } else {
-                const float of_v[4] = {v.x, v.y, v.z, v.w};
-                for (int i = 0; i < 4; i++)
-                    if (to_column + i < n) to[i] = of_v[i];
-            }
+            if (to_column < n) *(float4*)to = v;
         }
 }

@@ -14,9 +14,12 @@
 // Changed: pairs of tiles go through BAND rows of pairs column by column, so that what is read at a time fits the L2.
 // The engine takes rows of multiples of 16 bytes. For others (the next rung) `set_rows` copies A and B into rows that are, with
 // zeros at their ends, and C out of such rows: 8 bytes an element of each, beside 2 m n k operations.
-constexpr int BM = 128, BN = 256, BK = 64;                    // a block's tile; BK elements are 128 bytes, a swizzled row
+//
+// A block's tile is 64 x BN for each of its CONSUMERS (warpgroups that multiply). 128 x 256 needs the least traffic; a small matrix has
+// too few such tiles for all multiprocessors and takes 64 x 128 (the rung after the next).
+constexpr int BM = 64 * CONSUMERS, BK = 64;                   // a block's tile; BK elements are 128 bytes, a swizzled row
 constexpr int BYTES_A = BM * BK * 2, BYTES_B = BN * BK * 2, STAGE = BYTES_A + BYTES_B;
-constexpr int CONSUMERS = 2, PIECE = 64 * 64 * 2;             // warpgroups that multiply; bytes of a piece of C
+constexpr int PIECE = 64 * 64 * 2, SUMS = BN / 2;             // bytes of a piece of C; sums of a thread
 constexpr int RING = STAGES * STAGE;
 
 struct alignas(64) TensorMap {
@@ -78,15 +81,18 @@ __device__ unsigned long long descriptor(unsigned int address, int leading, int 
 
 #define EIGHT(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
 
-// sum (64 x 256) = A (64 x 16) B (16 x 256) + (first ? 0 : sum), queued.
-__device__ void multiply(float (&d)[128], unsigned long long a, unsigned long long b, bool first) {
+#if F16
+#define TYPES "f16.f16"
+#else
+#define TYPES "bf16.bf16"
+#endif
+
+// sum (64 x BN) = A (64 x 16) B (16 x BN) + (first ? 0 : sum), queued.
+__device__ void multiply(float (&d)[SUMS], unsigned long long a, unsigned long long b, bool first) {
+#if BN == 256
     asm volatile(
         "{\n.reg .pred add;\nsetp.eq.b32 add, %130, 0;\n"
-#if F16
-        "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
-#else
-        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
-#endif
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32." TYPES " {"
         "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
         "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
@@ -99,6 +105,19 @@ __device__ void multiply(float (&d)[128], unsigned long long a, unsigned long lo
         : EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56), EIGHT(64), EIGHT(72),
           EIGHT(80), EIGHT(88), EIGHT(96), EIGHT(104), EIGHT(112), EIGHT(120)
         : "l"(a), "l"(b), "r"((int)first), "n"(A_COLUMNS), "n"(1 - B_COLUMNS));
+#else
+    static_assert(BN == 128);
+    asm volatile(
+        "{\n.reg .pred add;\nsetp.eq.b32 add, %66, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32." TYPES " {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+        "}, %64, %65, add, 1, 1, %67, %68;\n}"
+        : EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56)
+        : "l"(a), "l"(b), "r"((int)first), "n"(A_COLUMNS), "n"(1 - B_COLUMNS));
+#endif
 }
 
 __device__ unsigned int pack(float low, float high) {
@@ -142,7 +161,7 @@ gemm(const __grid_constant__ TensorMap map_c, const __grid_constant__ TensorMap 
     int stage = 0;
     unsigned int parity = 0;
     if (warpgroup == CONSUMERS) {   // the producer: one thread; its warpgroup gives registers away
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (CONSUMERS == 2) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (t == 0) {
             for (int item = blockIdx.x / 2; item < items; item += gridDim.x / 2) {
                 Place place = place_of(item, pair_rows, columns);
@@ -152,8 +171,7 @@ gemm(const __grid_constant__ TensorMap map_c, const __grid_constant__ TensorMap 
                     wait(left + 8 * stage, parity ^ 1);
                     expect(full, STAGE);
                     if (A_COLUMNS) {
-                        fetch(to_a, &map_a, row, step * BK, full);
-                        fetch(to_a + BYTES_A / 2, &map_a, row + 64, step * BK, full);
+                        for (int i = 0; i < CONSUMERS; i++) fetch(to_a + i * 8192, &map_a, row + i * 64, step * BK, full);
                     } else {
                         fetch(to_a, &map_a, step * BK, row, full);
                     }
@@ -162,16 +180,15 @@ gemm(const __grid_constant__ TensorMap map_c, const __grid_constant__ TensorMap 
                     if (B_COLUMNS) {
                         fetch_for_both(half, &map_b, step * BK, first, full);
                     } else {
-                        fetch_for_both(half, &map_b, first, step * BK, full);
-                        fetch_for_both(half + BYTES_B / 4, &map_b, first + 64, step * BK, full);
+                        for (int i = 0; i < BN / 128; i++) fetch_for_both(half + i * 8192, &map_b, first + i * 64, step * BK, full);
                     }
                     if (++stage == STAGES) stage = 0, parity ^= 1;
                 }
             }
         }
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        float sum[128];
+        if (CONSUMERS == 2) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        float sum[SUMS];
         unsigned int mine = out + warpgroup * 2 * PIECE;
         // Where this lane's row of an 8 x 8 matrix goes within a piece of C: row, and which of two neighbours.
         int warp = t / 32, lane = t % 32, to_row = warp * 16 + (lane & 8) + lane % 8, to_side = lane / 16;
@@ -180,7 +197,7 @@ gemm(const __grid_constant__ TensorMap map_c, const __grid_constant__ TensorMap 
             int row = (place.row * 2 + rank) * BM + warpgroup * 64, column = place.column * BN;
             int before = 0;
             for (int step = 0; step < steps; step++) {
-                unsigned int at_a = ring + stage * STAGE + warpgroup * (BYTES_A / 2), at_b = ring + stage * STAGE + BYTES_A;
+                unsigned int at_a = ring + stage * STAGE + warpgroup * 8192, at_b = ring + stage * STAGE + BYTES_A;
                 wait(arrived + 8 * stage, parity);
                 asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll

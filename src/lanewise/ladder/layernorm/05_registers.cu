@@ -4,7 +4,8 @@
 // do; mean and variance are two passes over registers (exact, and cheaper than Welford's divisions). All loads of a
 // thread are in flight together. Which BLOCK and VECTORS a row length takes is data: few vectors a thread and many
 // threads, so that some blocks load while others reduce or write; RESIDENT blocks of an SM are what the compiler may
-// count on for registers. Rows are multiples of 16 bytes.
+// count on for registers. FULL: the row fills all vectors of all threads, and none asks whether it is inside: then the
+// loads of weight and bias are in flight together too. Rows are multiples of 16 bytes.
 #include <cuda_bf16.h>
 
 constexpr int E = 16 / sizeof(Element);   // elements of a vector
@@ -41,14 +42,15 @@ layernorm(Element* __restrict__ output, const Element* __restrict__ input, const
     int t = threadIdx.x, vectors = columns / E;
     const Vector* x = (const Vector*)input + size_t(blockIdx.x) * vectors;
     Vector* y = (Vector*)output + size_t(blockIdx.x) * vectors;
+    auto inside = [&](int k) { return FULL || t + k * BLOCK < vectors; };
     Vector v[VECTORS];
 #pragma unroll
     for (int k = 0; k < VECTORS; k++)
-        if (t + k * BLOCK < vectors) v[k] = load(x + t + k * BLOCK);
+        if (inside(k)) v[k] = load(x + t + k * BLOCK);
     float sum = 0.0f;
 #pragma unroll
     for (int k = 0; k < VECTORS; k++)
-        if (t + k * BLOCK < vectors) {
+        if (inside(k)) {
 #pragma unroll
             for (int e = 0; e < E; e++) sum += float(v[k].of[e]);
         }
@@ -56,7 +58,7 @@ layernorm(Element* __restrict__ output, const Element* __restrict__ input, const
     sum = 0.0f;
 #pragma unroll
     for (int k = 0; k < VECTORS; k++)
-        if (t + k * BLOCK < vectors) {
+        if (inside(k)) {
 #pragma unroll
             for (int e = 0; e < E; e++) {
                 float off = float(v[k].of[e]) - centre;
@@ -66,7 +68,7 @@ layernorm(Element* __restrict__ output, const Element* __restrict__ input, const
     float scale = rsqrtf(block_sum(sum, of_warp[1]) / columns + epsilon);
 #pragma unroll
     for (int k = 0; k < VECTORS; k++) {
-        if (t + k * BLOCK >= vectors) continue;
+        if (!inside(k)) continue;
         Vector w = ((const Vector*)weight)[t + k * BLOCK], b = ((const Vector*)bias)[t + k * BLOCK];
 #pragma unroll
         for (int e = 0; e < E; e++)

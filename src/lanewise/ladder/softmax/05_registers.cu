@@ -4,7 +4,8 @@
 // do; the passes run over registers. All loads of a thread are in flight together. Each exponential is computed once and
 // kept as a float: an SM computes 16 a clock, too few for two of each element of a bf16 row. Which BLOCK and VECTORS a
 // row length takes is data: few vectors a thread and many threads, so that some blocks load while others reduce or
-// write; RESIDENT blocks of an SM are what the compiler may count on for registers. Rows are multiples of 16 bytes.
+// write; RESIDENT blocks of an SM are what the compiler may count on for registers. FULL: the row fills all vectors of all
+// threads, and none asks whether it is inside. An exponential is two instructions. Rows are multiples of 16 bytes.
 #include <cuda_bf16.h>
 
 #define INFINITY __int_as_float(0x7f800000)
@@ -49,32 +50,43 @@ __device__ float block_sum(float value, float* of_warp) {
     return warp_sum(threadIdx.x % 32 < BLOCK / 32 ? of_warp[threadIdx.x % 32] : 0.0f);
 }
 
+// 2 to the x, one instruction of the unit for it; without .ftz three more would take care of results below 2^-126.
+__device__ float power_of_2(float x) {
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
+
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
 softmax(Element* __restrict__ output, const Element* __restrict__ input, int columns) {
     __shared__ float of_warp[2][32];
     int t = threadIdx.x, vectors = columns / E;
     const Vector* x = (const Vector*)input + size_t(blockIdx.x) * vectors;
     Vector* y = (Vector*)output + size_t(blockIdx.x) * vectors;
+    auto inside = [&](int k) { return FULL || t + k * BLOCK < vectors; };
     Vector v[VECTORS];
 #pragma unroll
     for (int k = 0; k < VECTORS; k++) {
 #pragma unroll
         for (int e = 0; e < E; e++) v[k].of[e] = Element(-INFINITY);   // leaves maximum and sum as they are
-        if (t + k * BLOCK < vectors) v[k] = load(x + t + k * BLOCK);
+        if (inside(k)) v[k] = load(x + t + k * BLOCK);
     }
     float most = -INFINITY;
 #pragma unroll
     for (int k = 0; k < VECTORS; k++)
 #pragma unroll
         for (int e = 0; e < E; e++) most = fmaxf(most, float(v[k].of[e]));
-    most = block_max(most, of_warp[0]);
+    // exp(x - most) is 2 to the (x - most) log2 e: one multiplication and subtraction. What the rounding of `subtrahend` is off
+    // by, all elements of the row are off by, and so is their sum.
+    constexpr float LOG2_E = 1.4426950408889634f;
+    float subtrahend = block_max(most, of_warp[0]) * LOG2_E;
     float total = 0.0f;
     float exponential[VECTORS][E];
 #pragma unroll
     for (int k = 0; k < VECTORS; k++)
 #pragma unroll
         for (int e = 0; e < E; e++) {
-            exponential[k][e] = __expf(float(v[k].of[e]) - most);
+            exponential[k][e] = power_of_2(fmaf(float(v[k].of[e]), LOG2_E, -subtrahend));
             total += exponential[k][e];
         }
     float scale = 1.0f / block_sum(total, of_warp[1]);
@@ -82,6 +94,6 @@ softmax(Element* __restrict__ output, const Element* __restrict__ input, int col
     for (int k = 0; k < VECTORS; k++) {
 #pragma unroll
         for (int e = 0; e < E; e++) v[k].of[e] = Element(exponential[k][e] * scale);
-        if (t + k * BLOCK < vectors) store(y + t + k * BLOCK, v[k]);
+        if (inside(k)) store(y + t + k * BLOCK, v[k]);
     }
 }

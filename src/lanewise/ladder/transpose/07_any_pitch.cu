@@ -129,7 +129,7 @@ transpose(Element* __restrict__ output, const Element* __restrict__ input, int r
         constexpr int ROW_WORDS = SIDE * 4, ROWS_AT_ONCE = SIDE * SIDE / ROW_WORDS;
         const unsigned int* words = (const unsigned int*)tile;
         int k = threadIdx.x % ROW_WORDS, bytes = height * int(sizeof(Element));
-#pragma unroll 8
+#pragma unroll 2
         for (int r = threadIdx.x / ROW_WORDS; r < TILE; r += ROWS_AT_ONCE) {
             if (first_column + r >= columns) break;
             char* to = (char*)(output + size_t(first_column + r) * rows + first_row);
