@@ -48,6 +48,8 @@ PAIRS = [
     *(Pair(f"bank_stride_{stride}", "bank_stride_33", "bank_conflict") for stride in (2, 4, 8, 16, 32)),
     Pair("reduce_divergent", "reduce_sequential", "lane_divergence"),
     Pair("reduce_conflict", "reduce_sequential", "bank_conflict"),
+    Pair("reduce_divergent", "reduce_shuffle", "short_reduction"),
+    Pair("reduce_sequential", "reduce_shuffle", "short_reduction"),
     Pair("histogram_global", "histogram_shared", "contended_atomics"),
     Pair("constant_divergent", "constant_broadcast", "divergent_constant"),
     Pair("branch_lane", "branch_warp", "lane_divergence"),

@@ -17,13 +17,13 @@ from lanewise.advice.tries import SharedArray
 from lanewise.hardware.coalescing import WARP
 from lanewise.model.demand import Demand, demand
 from lanewise.model.pipes import Pipe
-from lanewise.records import AccessKind, SourceLine, Space
+from lanewise.records import AccessKind, Pattern, SourceLine, Space
 from lanewise.sass.listing import SassInstruction
 
 _STEPS = 4  # distances in a row, each about twice or half of the one before, that make a tree
 _TWICE = (1.9, 2.15)  # padding puts some distances a little off
 _LEVELS = 5  # of 32 lanes
-_SCAN = 1.5  # stores of a step for each thread and level, from which on all threads keep a value: a scan
+_OF_BLOCK = 1.5  # words read behind the last step, and results stored, of a block that has more than a sum: a scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,22 @@ def _tree(subject: Subject, array: SharedArray) -> Tree | None:
     most = 2 * (math.log2(WARP * subject.placed.warps_per_block) + 2)
     if not _STEPS <= steps <= most or not in_steps:
         return None
-    threads = WARP * subject.demand.warps
-    lanes = sum(
+    behind = [
         cost.threads_on
         for cost in subject.costs.accesses
-        if cost.site is not None and cost.site.site.ptx_line in {s.ptx_line for s in in_steps}
+        if cost.site is not None
+        and cost.site.site.index in sites
+        and cost.site.site.ptx_line > last
+        and cost.site.pattern != Pattern.BROADCAST
+    ]
+    results = sum(
+        cost.threads_on
+        for cost in subject.costs.accesses
+        if cost.space == Space.GLOBAL and cost.site is not None and cost.site.site.kind == AccessKind.STORE
     )
+    scan = min(max(behind, default=0), results) > _OF_BLOCK * subject.placed.blocks
     place = max(in_steps, key=lambda s: s.ptx_line).source
-    return Tree(array.name, module, (start, last), steps, lanes > _SCAN * threads, place)
+    return Tree(array.name, module, (start, last), steps, scan, place)
 
 
 def _is_of(subject: Subject, request: Request, array: SharedArray) -> bool:

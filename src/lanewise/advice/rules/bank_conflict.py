@@ -11,8 +11,10 @@ from lanewise.advice.rank import WORTH
 from lanewise.advice.rule import Rule, Sentence, advice, say
 from lanewise.advice.sampling import Request, active, lane_sample, worst
 from lanewise.advice.subject import Subject
+from lanewise.advice.trees import tree
 from lanewise.advice.tries import SharedArray
 from lanewise.emulator.machine import EXCHANGES, CountRule
+from lanewise.emulator.unit import SiteInfo
 from lanewise.hardware.banks import bank, words_by_bank
 from lanewise.hardware.coalescing import WORD_BYTES
 from lanewise.hardware.occupancy import occupancy
@@ -226,7 +228,7 @@ def _finding(subject: Subject, array: SharedArray, uses: Sequence[Use], use: Use
         price=_price(subject, best),
         after_us=best.time_us,
         tried=Tried.REEVALUATED,
-        rung="transpose padded",
+        rung=_rung(subject, array, site, best.layout),
         source=site.source,
         ptx_line=site.ptx_line,
         samples=samples,
@@ -263,6 +265,15 @@ def _element(subject: Subject, array: SharedArray, shown: Request, step: int, wo
     if is_table(subject.sites[shown.site].source, subject.sources, array.name) and array.size % abs(step or 1) == 0:
         return f"{array.name}[{row}..{row + len(active(shown)) - 1}][{column // width}]"
     return f"{array.name}, words {_listed(words)}"
+
+
+def _rung(subject: Subject, array: SharedArray, site: SiteInfo, layout: Layout) -> str:
+    steps = tree(subject)
+    if steps is not None and steps.array == array.name:
+        return "scan blelloch_padded" if steps.scan else "reduce sequential"
+    if layout.swizzled:
+        return "banks swizzled"
+    return "transpose padded" if is_table(site.source, subject.sources, array.name) else "banks pitch_33"
 
 
 def _evidence(use: Use) -> Sentence:

@@ -13,8 +13,7 @@ from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
 from lanewise.emulator.trace import KIND_SHIFT, LOAD, SITE_SHIFT, STORE, Trace, thinned
 from lanewise.hardware.coalescing import SECTOR_BYTES
-from lanewise.model.demand import Demand
-from lanewise.records import Finding, Tried
+from lanewise.records import Finding, LaunchRecord, Tried
 
 NAME = "fuse_kernels"
 _MUCH = 0.25  # share of the lines that a launch loads which the one before it must have written
@@ -46,7 +45,7 @@ def find(subject: Subject) -> Iterable[Finding]:
         change=say("fuse_kernels.change"),
         next_step=say("fuse_kernels.fuse"),
         price=say("fuse_kernels.price"),
-        after_us=max(0.0, subject.retime(_without(subject, sites)) - subject.spec.rates.launch_us),
+        after_us=_further(subject, last, sites, _still_written(stores, read, level)),
         tried=Tried.ESTIMATED,
         rung="pointwise fused",
     )
@@ -61,11 +60,30 @@ def _keys(records: npt.NDArray[np.void]) -> npt.NDArray[np.uint64]:
     return records["line"].astype(np.uint64) << np.uint64(32) | records["warp"].astype(np.uint64)
 
 
-def _without(subject: Subject, sites: frozenset[int]) -> Demand:
-    """The launch without these loads: their values are in registers."""
-    kept = tuple(c for c in subject.costs.accesses if c.site is None or c.site.site.index not in sites)
-    traffic = replace(subject.traffic, sites={n: site for n, site in subject.traffic.sites.items() if n not in sites})
-    return subject.asked(costs=replace(subject.costs, accesses=kept), traffic=traffic)
+def _still_written(stores: npt.NDArray[np.void], read: Trace, level: int) -> float:
+    """Bytes that the kernel before wrote and this one does not write over: others may want them."""
+    kept = ~np.isin(stores["line"], _of_kind(read, STORE)["line"])
+    return float(sectors_of(stores["what"][kept]) * SECTOR_BYTES << level)
+
+
+def _further(subject: Subject, last: LaunchRecord, sites: frozenset[int], written: float) -> float:
+    """What the work of this kernel adds to the one before it: the time of one that loads what that one loads, does the
+    instructions of both and stores what this one stores, less the time of that one. Elements are loaded in place of
+    those that were passed on, which are as many."""
+    asked, before_us = subject.demand, last.time_us
+    if before_us is None or not last.instructions or len(sites) == 0:
+        return subject.time_us
+    each, bytes_each = last.instructions / asked.warps, written / asked.warps
+    both = replace(
+        asked,
+        issue_cycles=asked.issue_cycles + each,
+        walk=replace(asked.walk, cycles=asked.walk.cycles + each),
+        l1_cycles=asked.l1_cycles + bytes_each / subject.spec.rates.l1_bytes,
+        l2_write_bytes=asked.l2_write_bytes + bytes_each,
+        dram_bytes=asked.dram_bytes + bytes_each,
+        dram_cost=asked.dram_cost + bytes_each,
+    )
+    return max(0.0, subject.retime(both) - before_us)
 
 
 RULE = Rule(

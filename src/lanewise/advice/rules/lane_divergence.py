@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from lanewise.advice.divergence import blocks_of_branches, computes, gathered, lanes_at_work, split_line
 from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
+from lanewise.advice.trees import tree
 from lanewise.records import Finding, Tried
 
 NAME = "lane_divergence"
@@ -17,6 +18,11 @@ def find(subject: Subject) -> Iterable[Finding]:
     line = split_line(subject, blocks)
     if not blocks or line is None:
         return
+    steps = tree(subject)
+    if steps is not None and any(
+        steps.holds(subject, i) for block in blocks for i in subject.machine.blocks[block].instructions
+    ):
+        return  # its few lanes have no others to be with
     alone = computes(subject, blocks)
     yield advice(
         NAME,

@@ -16,7 +16,8 @@ NAME = "narrow_access"
 _WIDEST = 16  # bytes of a lane in one access
 _MOVING = (Pipe.LSU, Pipe.UNIFORM, Pipe.CONTROL, Pipe.BARRIER, Pipe.CONSTANT)  # once for all elements of an access
 _INTEGER = (Pipe.ALU, Pipe.IMAD)
-_WORK = 12  # instructions for each access: with more of them a kernel computes rather than moves
+_BUSY = 0.6  # share of the time that a unit of arithmetic works, from which on a kernel computes rather than moves
+_WORK = 12  # instructions for each access of a kernel that does little but move
 _ADDRESS = 4  # integer instructions that make the address of an access; what is more is work on the element
 
 
@@ -29,7 +30,7 @@ def find(subject: Subject) -> Iterable[Finding]:
         return
     if not moving or subject.demand.barriers or not all(map(_is_plain, moving)):
         return
-    if subject.demand.walk.issued * placed.warps > _WORK * sum(group.requests for group in moving):
+    if max(subject.busy(unit) for unit in ("issue", *subject.demand.instructions)) >= _BUSY:
         return
     wide = {group.width_bytes for group in moving}
     requests = {group.requests / len(group.costs) for group in moving}
@@ -39,6 +40,9 @@ def find(subject: Subject) -> Iterable[Finding]:
     times = _WIDEST // width
     if times < 2:
         return
+    computes = subject.demand.walk.issued * placed.warps > _WORK * sum(group.requests for group in moving)
+    if computes and all(group.kind == AccessKind.STORE for group in moving):
+        return  # what it stores does not come from memory
     first = max(moving, key=lambda group: group.kind == AccessKind.LOAD)
     yield advice(
         NAME,
@@ -49,7 +53,7 @@ def find(subject: Subject) -> Iterable[Finding]:
         price=say("narrow_access.price", times=str(times)),
         after_us=_vectorised(subject, moving, times),
         tried=Tried.ESTIMATED,
-        rung="access float4" if width == 4 else None,
+        rung="pointwise vectorised" if computes else "access float4",
         source=first.source,
         ptx_line=first.ptx_line,
     )

@@ -21,13 +21,19 @@ def find(subject: Subject) -> Iterable[Finding]:
     for group in groups(subject, Space.GLOBAL):
         if group.pattern != Pattern.SCATTERED or group.kind == AccessKind.ATOMIC:
             continue
-        if group.sectors < _WASTED * group.sectors_ideal:
+        if group.sectors < _WASTED * group.sectors_ideal or _is_regular(group):
             continue
         touched = footprint(subject, group.sites)
         if group.kind == AccessKind.LOAD and _fits(subject, touched):
             yield _table(subject, group, touched)
         else:
             yield _sort(subject, group, touched)
+
+
+def _is_regular(group: Group) -> bool:
+    """Whether several lanes share a sector, as many in each request: so are the pieces of a matrix that lanes hold, and
+    not what an index of the data leads to."""
+    return all((c.sectors or 0) % c.requests == 0 and (c.sectors or 0) < c.threads_on for c in group.costs)
 
 
 def _fits(subject: Subject, touched: int) -> bool:
