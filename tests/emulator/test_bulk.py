@@ -311,7 +311,7 @@ AGAIN:
 
 def test_reductions_as_on_a_card(capfd: pytest.CaptureFixture[str]) -> None:
     """NaNs, infinities, subnormals and zeros among random words: what an H200 printed."""
-    result = run_program(RunRequest(inputs=(TRUTH / "reductions.cu",), flags=("-O3", "-std=c++17")))
+    result = run_program(RunRequest(inputs=(TRUTH / "reductions.cu",), flags=("-O1", "-std=c++17")))
     assert result.exit_code == 0, result.findings
     printed = [line for line in capfd.readouterr().out.splitlines() if line.startswith("reduce")]
     assert printed == (TRUTH / "h200_reductions.txt").read_text().splitlines()
