@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from lanewise.cli.main import main
 
 settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -37,3 +40,15 @@ def fresh_builds(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fixtu
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LANEWISE_CACHE_DIR", str(directory))
         yield directory
+
+
+@pytest.fixture
+def lanewise_command(capfd: pytest.CaptureFixture[str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs `lanewise WORDS`, programs and all; in this process, since a new one takes half a second to start."""
+
+    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        arguments = [str(word) for word in words]
+        status = main(arguments)
+        return subprocess.CompletedProcess(arguments, status, *capfd.readouterr())
+
+    return run

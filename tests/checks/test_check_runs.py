@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -93,32 +93,30 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def check(source: Path, *words: str, folder: Path, command: str = "check") -> tuple[int, dict[str, object], str]:
-    out = folder / "out.json"
-    options, _, arguments = " ".join(words).partition("--- ")
-    line = [
-        sys.executable,
-        "-m",
-        "lanewise",
-        command,
-        "--force",
-        "--json",
-        str(out),
-        *options.split(),
-        str(source),
-        "--",
-    ]
-    done = subprocess.run([*line, *arguments.split()], capture_output=True, text=True, check=False)
-    return done.returncode, json.loads(out.read_text()) if out.exists() else {}, done.stdout + done.stderr
+Check = Callable[..., tuple[int, dict[str, object], str]]
+
+
+@pytest.fixture
+def check(source: Path, tmp_path: Path, lanewise_command: Callable[..., CompletedProcess[str]]) -> Check:
+    """check("OPTIONS --- ARGUMENTS"): the exit code, the JSON document, and what was printed."""
+
+    def run(words: str, command: str = "check") -> tuple[int, dict[str, object], str]:
+        out = tmp_path / "out.json"
+        options, _, arguments = words.partition("--- ")
+        line = [command, "--force", "--json", out, *options.split(), source, "--", *arguments.split()]
+        done = lanewise_command(*line)
+        return done.returncode, json.loads(out.read_text()) if out.exists() else {}, done.stdout + done.stderr
+
+    return run
 
 
 def found(document: dict[str, object]) -> list[tuple[str, str, int]]:
     return [(f["check"], f["severity"], f["line"]) for f in document["findings"]]  # type: ignore[attr-defined]
 
 
-def test_a_program_with_a_write_past_the_end(source: Path, tmp_path: Path) -> None:
+def test_a_program_with_a_write_past_the_end(check: Check, source: Path, tmp_path: Path) -> None:
     sarif = tmp_path / "out.sarif"
-    status, document, text = check(source, f"--sarif {sarif} --- p", folder=tmp_path)
+    status, document, text = check(f"--sarif {sarif} --- p")
     assert status == ExitCode.FINDINGS
     assert found(document) == [("bounds", "error", 5)]
     finding = document["findings"][0]  # type: ignore[index]
@@ -132,23 +130,23 @@ def test_a_program_with_a_write_past_the_end(source: Path, tmp_path: Path) -> No
     assert run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 5
 
 
-def test_a_race_has_two_sides(source: Path, tmp_path: Path) -> None:
-    status, document, _ = check(source, "--- r", folder=tmp_path)
+def test_a_race_has_two_sides(check: Check) -> None:
+    status, document, _ = check("--- r")
     assert status == ExitCode.FINDINGS
     (finding,) = document["findings"]  # type: ignore[misc]
     assert {side["line"] for side in finding["sides"]} == {9, 10}
     assert {side["did"] for side in finding["sides"]} == {"read", "write"}
 
 
-def test_nothing_checked_is_not_clean(source: Path, tmp_path: Path) -> None:
-    status, document, text = check(source, "--- n", folder=tmp_path)
+def test_nothing_checked_is_not_clean(check: Check) -> None:
+    status, document, text = check("--- n")
     assert status == ExitCode.UNCHECKED
     assert document["check"]["launches"] == 0  # type: ignore[index]
     assert "nothing found in 0 launches" in text
 
 
-def test_memory_that_is_never_freed(source: Path, tmp_path: Path) -> None:
-    status, document, _ = check(source, "--checks leak --- h keep", folder=tmp_path)
+def test_memory_that_is_never_freed(check: Check) -> None:
+    status, document, _ = check("--checks leak --- h keep")
     assert status == ExitCode.FINDINGS
     assert found(document) == [("leak", "warning", ALLOCATES)]
 
@@ -164,48 +162,48 @@ def test_memory_that_is_never_freed(source: Path, tmp_path: Path) -> None:
         ("F", "bounds", "if (what == 'F')"),
     ],
 )
-def test_what_the_host_does(source: Path, tmp_path: Path, what: str, name: str | None, line: str) -> None:
-    _, document, _ = check(source, f"--- {what}", folder=tmp_path)
+def test_what_the_host_does(check: Check, what: str, name: str | None, line: str) -> None:
+    _, document, _ = check(f"--- {what}")
     errors = [finding for finding in found(document) if finding[1] == "error"]
     assert errors == ([] if name is None else [(name, "error", line_of(line))])
 
 
-def test_builds(source: Path, tmp_path: Path) -> None:
-    assert check(source, "--- h", folder=tmp_path)[0] == ExitCode.OK
-    status, document, text = check(source, "--build both --- h", folder=tmp_path)
+def test_builds(check: Check) -> None:
+    assert check("--- h")[0] == ExitCode.OK
+    status, document, text = check("--build both --- h")
     assert status == ExitCode.FINDINGS
     assert "seen in the build without optimisation" in document["findings"][0]["evidence"]  # type: ignore[index]
     assert text.count("no error") == 1  # the output of the program is shown once
 
 
-def test_schedules(source: Path, tmp_path: Path) -> None:
+def test_schedules(check: Check) -> None:
     """Block 3 reads what block 0 published, or what it is about to write: only other orders show that."""
-    one_order = check(source, "--check=race --deterministic --- o", folder=tmp_path, command="run")
+    one_order = check("--check=race --deterministic --- o", command="run")
     assert one_order[0] == ExitCode.OK
-    status, document, _ = check(source, "--checks race --schedules 2 --- o", folder=tmp_path)
+    status, document, _ = check("--checks race --schedules 2 --- o")
     assert status == ExitCode.FINDINGS
     assert document["check"]["launches"] == 2  # type: ignore[index]
 
 
-def test_run_with_checks_keeps_its_report(source: Path, tmp_path: Path) -> None:
+def test_run_with_checks_keeps_its_report(check: Check) -> None:
     options = "--check=race --build both --schedules 2 --- r"
-    status, document, text = check(source, options, folder=tmp_path, command="run")
+    status, document, text = check(options, command="run")
     assert status == ExitCode.FINDINGS
     assert document["check"]["checks"] == ["race"]  # type: ignore[index]
     assert document["check"]["launches"] == 2 * 2 * 2  # type: ignore[index]
     assert "requests" in text or "req." in text
 
 
-def test_options_of_checks_need_a_check(source: Path, tmp_path: Path) -> None:
-    status, _, text = check(source, "--schedules 2 --- r", folder=tmp_path, command="run")
+def test_options_of_checks_need_a_check(check: Check) -> None:
+    status, _, text = check("--schedules 2 --- r", command="run")
     assert status == ExitCode.USAGE
     assert "add --check" in text
 
 
-def test_suppressions_of_a_file(source: Path, tmp_path: Path) -> None:
+def test_suppressions_of_a_file(check: Check, tmp_path: Path) -> None:
     config = tmp_path / "lanewise.toml"
     config.write_text('[[suppress]]\ncheck = "race"\nkernel = "racy*"\nreason = "known"\n')
-    status, document, text = check(source, f"--config {config} --- r", folder=tmp_path)
+    status, document, text = check(f"--config {config} --- r")
     assert status == ExitCode.OK
     assert document["check"]["suppressed"] == 1  # type: ignore[index]
     assert "1 finding suppressed" in text

@@ -1,14 +1,10 @@
-"""Runs `lanewise` as a user does."""
+"""The examples, and what runs `lanewise` on them as a user does."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def lanewise(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "lanewise", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+Command = Callable[..., CompletedProcess[str]]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from example_runs import EXAMPLES, lanewise
+from example_runs import EXAMPLES, Command
 
 # An element a thread without a vector is no mistake, but 16 bytes a lane are faster: measured on an H200, 8.93 and
 # 7.74 us for the same kernel of 2^20 elements. So vector_add is told, as all kernels like it are that fill the card.
@@ -30,9 +30,9 @@ ADVICE = {
 
 
 @pytest.mark.parametrize("name", ADVICE)
-def test_advice_of_an_example(name: str, tmp_path: Path) -> None:
+def test_advice_of_an_example(lanewise_command: Command, name: str, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    done = lanewise("run", "--quiet", "--json", report, EXAMPLES / f"{name}.cu")
+    done = lanewise_command("run", "--quiet", "--json", report, EXAMPLES / f"{name}.cu")
     assert done.returncode == 0, done.stdout + done.stderr
     launches = json.loads(report.read_text(encoding="utf-8"))["launches"]
     found = {launch["kernel"].split("(")[0]: {f["check"] for f in launch["advice"]} for launch in launches}

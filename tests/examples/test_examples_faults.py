@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from example_runs import EXAMPLES, lanewise
+from example_runs import EXAMPLES, Command
 
 from lanewise.errors import ExitCode
 
@@ -88,9 +88,9 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_fault(case: Case, tmp_path: Path) -> None:
+def test_fault(lanewise_command: Command, case: Case, tmp_path: Path) -> None:
     report, source = tmp_path / "report.json", EXAMPLES / "faults" / f"{case.name}.cu"
-    done = lanewise("run", *case.options, "--json", report, source)
+    done = lanewise_command("run", *case.options, "--json", report, source)
     assert done.returncode == case.exit_code, done.stdout + done.stderr
     assert done.stdout.startswith(case.printed)
     words = " ".join(done.stdout.split())  # lines are wrapped

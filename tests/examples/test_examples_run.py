@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import references
-from example_runs import EXAMPLES, lanewise
+from example_runs import EXAMPLES, Command
 from references import Sizes, read_dump
 
 # Awkward sizes, small; the tolerance is |got - want| <= tolerance * (1 + |want|), 0 where the result is exact.
@@ -30,10 +30,10 @@ RUNS: list[tuple[str, Sizes, float]] = [
 
 
 @pytest.mark.parametrize(("name", "sizes", "tolerance"), RUNS, ids=lambda value: str(value))
-def test_results(name: str, sizes: Sizes, tolerance: float, tmp_path: Path) -> None:
+def test_results(lanewise_command: Command, name: str, sizes: Sizes, tolerance: float, tmp_path: Path) -> None:
     dump, report = tmp_path / "dump", tmp_path / "report.json"
     source = EXAMPLES / f"{name}.cu"
-    done = lanewise("run", "--json", report, source, "--", *map(str, sizes), "--dump", dump)
+    done = lanewise_command("run", "--json", report, source, "--", *map(str, sizes), "--dump", dump)
     assert done.returncode == 0, done.stdout + done.stderr
     arrays = read_dump(dump)
     expected = getattr(references, name)(arrays, sizes)
@@ -44,9 +44,9 @@ def test_results(name: str, sizes: Sizes, tolerance: float, tmp_path: Path) -> N
     assert launched == set(expected)
 
 
-def test_warp_groups_run_in_code_for_sm_90a(tmp_path: Path) -> None:
+def test_warp_groups_run_in_code_for_sm_90a(lanewise_command: Command, tmp_path: Path) -> None:
     dump = tmp_path / "dump"
-    done = lanewise("run", "-arch=sm_90a", EXAMPLES / "tensor_cores.cu", "--", "64", "--dump", dump)
+    done = lanewise_command("run", "-arch=sm_90a", EXAMPLES / "tensor_cores.cu", "--", "64", "--dump", dump)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "gemm_wgmma OK" in done.stdout
     arrays = read_dump(dump)
