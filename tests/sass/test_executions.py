@@ -76,6 +76,24 @@ def test_second_copies_for_split_warps_do_not_run() -> None:
     assert [(e.warps, e.threads) for e in solved] == [(5, 150)] * 3 + [(0, 0)]
 
 
+def test_a_call_to_a_label_of_the_function_is_a_jump() -> None:
+    """As ptxas leaves a loop on sm_80 (`@P0 CALL.REL.NOINC`): what comes after the loop is executed."""
+    found = code(
+        (1, "MOV R2, RZ"),
+        ".L_x_1",
+        (2, "LDG.E R1, [R2]"),
+        (3, "ISETP.GE.AND P0, PT, R2, R3, PT"),
+        (3, "@P0 CALL.REL.NOINC `(.L_x_2)"),
+        (3, "BRA `(.L_x_1)"),
+        ".L_x_2",
+        (4, "STG.E desc[UR4][R2.64], R1"),
+        (5, "EXIT"),
+    )
+    assert not any(block.calls for block in found)
+    solved = executions.solve(found, {("", 2): (30, 960), ("", 3): (30, 960), ("", 4): (3, 96)}, (3, 96)).blocks
+    assert [(e.warps, e.threads) for e in solved] == [(3, 96), (30, 960), (27, 864), (3, 96)]
+
+
 def test_a_slow_path_that_can_be_gone_round_is_taken_as_never_run() -> None:
     found = code(
         (1, "FCHK P0, R0, R7"),
