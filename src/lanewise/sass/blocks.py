@@ -94,9 +94,7 @@ def _block(
     last = group[-1]
     flow = None if never_runs(last) else last.flow
     if flow == Flow.CALL and set(last.targets) & function.labels.keys() - set(function.functions):
-        flow = (
-            Flow.BRANCH
-        )  # before Hopper, ptxas leaves loops by a call to a label within the function: nothing returns
+        flow = Flow.BRANCH  # as ptxas leaves some loops before Hopper: nothing returns
     targets: list[int] = []
     calls = None
     falls = number + 1 < count
