@@ -15,8 +15,8 @@
 // The engine takes rows of multiples of 16 bytes. For others (the next rung) `set_rows` copies A and B into rows that are, with
 // zeros at their ends, and C out of such rows: 8 bytes an element of each, beside 2 m n k operations.
 //
-// A block's tile is 64 x BN for each of its CONSUMERS (warpgroups that multiply). 128 x 256 needs the least traffic; a small matrix has
-// too few such tiles for all multiprocessors and takes 64 x 128 (the rung after the next).
+// A block's tile is 64 x BN for each of its CONSUMERS (warpgroups that multiply). 128 x 256 needs the least traffic; a
+// small matrix has too few such tiles for all multiprocessors and takes 64 x 128 (the rung after the next).
 constexpr int BM = 64 * CONSUMERS, BK = 64;                   // a block's tile; BK elements are 128 bytes, a swizzled row
 constexpr int BYTES_A = BM * BK * 2, BYTES_B = BN * BK * 2, STAGE = BYTES_A + BYTES_B;
 constexpr int PIECE = 64 * 64 * 2, SUMS = BN / 2;             // bytes of a piece of C; sums of a thread
@@ -180,7 +180,8 @@ gemm(const __grid_constant__ TensorMap map_c, const __grid_constant__ TensorMap 
                     if (B_COLUMNS) {
                         fetch_for_both(half, &map_b, step * BK, first, full);
                     } else {
-                        for (int i = 0; i < BN / 128; i++) fetch_for_both(half + i * 8192, &map_b, first + i * 64, step * BK, full);
+                        for (int i = 0; i < BN / 128; i++)
+                            fetch_for_both(half + i * 8192, &map_b, first + i * 64, step * BK, full);
                     }
                     if (++stage == STAGES) stage = 0, parity ^= 1;
                 }

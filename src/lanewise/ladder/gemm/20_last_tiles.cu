@@ -1,13 +1,14 @@
 // Rung 20: the last tiles cut in depth.
 //
-// Three blocks of rung 15 share a multiprocessor: 396 tiles at a time on an H200. 4096 x 4096 is 5.17 times that, 2048 x 2048
-// 1.29 times: at the end a third of the multiprocessors (at 2048 nearly all) has one block each, and one block alone is
+// Three blocks of rung 15 share a multiprocessor: 396 tiles at a time on an H200. 4096 x 4096 is 5.17 times that,
+// 2048 x 2048 1.29 times: at the end a third of the multiprocessors (at 2048 nearly all) has one block each, and one block alone is
 // hardly three times as fast as three together: it waits for itself.
 //
 // Changed: tiles that do not fill a round of all places are cut in depth, SPLIT parts each, so that they fill it: the last
-// round is as dense as the others and SPLIT times as short. A part writes its sums to `partial` and draws a ticket; whoever draws a
-// tile's last one adds all parts, always in the same order, and writes C. Whole tiles keep to themselves. In rung 14 (stream-K)
-// runs began at any depth; here the parts of neighbouring tiles read the same tiles of A and B at the same time still.
+// round is as dense as the others and SPLIT times as short (CUT_ROUNDS full rounds before it are cut too). A part writes
+// its sums to `partial` and draws a ticket; whoever draws a tile's last one adds all parts, always in the same order, and
+// writes C. Whole tiles keep to themselves. In rung 14 (stream-K) runs began at any depth; here the parts of neighbouring
+// tiles read the same tiles of A and B at the same time still.
 // Tickets are left at zero.
 //
 // Changed: a row of B may be longer than C's (`pitch_b`). For n that is no multiple of 4 `set_rows` copies B into such
@@ -27,7 +28,8 @@ __device__ void copy_async(float* target, const float* source, bool inside, int 
 
 extern "C" __global__ void set_rows(float* __restrict__ to, const float* __restrict__ from, int to_pitch, int from_pitch) {
     size_t row = blockIdx.x;
-    for (int i = threadIdx.x; i < to_pitch; i += blockDim.x) to[row * to_pitch + i] = i < from_pitch ? from[row * from_pitch + i] : 0.0f;
+    for (int i = threadIdx.x; i < to_pitch; i += blockDim.x)
+        to[row * to_pitch + i] = i < from_pitch ? from[row * from_pitch + i] : 0.0f;
 }
 
 // The first `whole` tiles have a block each, the others SPLIT.
@@ -38,7 +40,8 @@ gemm(float* __restrict__ c, float4* partial, unsigned int* tickets, const float*
     constexpr int PITCH_A = BM + 4, STAGE = BK * (PITCH_A + BN);
     int t = threadIdx.x, lane = t % 32, warp = t / 32;
     int tiles_x = (n + BN - 1) / BN, tiles_y = (m + BM - 1) / BM;
-    int cut = int(blockIdx.x) - whole, part = cut >= 0 ? cut % SPLIT : 0, tile_number = cut >= 0 ? whole + cut / SPLIT : blockIdx.x;
+    int cut = int(blockIdx.x) - whole, part = cut >= 0 ? cut % SPLIT : 0;
+    int tile_number = cut >= 0 ? whole + cut / SPLIT : blockIdx.x;
     int in_band = BAND * tiles_x, band_row = tile_number / in_band * BAND, rows = min(BAND, tiles_y - band_row);
     int place = tile_number % in_band;
     int first_row = (band_row + place % rows) * BM, first_column = place / rows * BN;

@@ -5,7 +5,7 @@
 // kept as a float: an SM computes 16 a clock, too few for two of each element of a bf16 row. Which BLOCK and VECTORS a
 // row length takes is data: few vectors a thread and many threads, so that some blocks load while others reduce or
 // write; RESIDENT blocks of an SM are what the compiler may count on for registers. FULL: the row fills all vectors of all
-// threads, and none asks whether it is inside. An exponential is two instructions. Rows are multiples of 16 bytes.
+// threads, and none asks whether it is inside. An exponential is three instructions. Rows are multiples of 16 bytes.
 #include <cuda_bf16.h>
 
 #define INFINITY __int_as_float(0x7f800000)
@@ -76,17 +76,15 @@ softmax(Element* __restrict__ output, const Element* __restrict__ input, int col
     for (int k = 0; k < VECTORS; k++)
 #pragma unroll
         for (int e = 0; e < E; e++) most = fmaxf(most, float(v[k].of[e]));
-    // exp(x - most) is 2 to the (x - most) log2 e: one multiplication and subtraction. What the rounding of `subtrahend` is off
-    // by, all elements of the row are off by, and so is their sum.
-    constexpr float LOG2_E = 1.4426950408889634f;
-    float subtrahend = block_max(most, of_warp[0]) * LOG2_E;
+    constexpr float LOG2_E = 1.4426950408889634f;   // exp(d) is 2 to the d log2 e
+    most = block_max(most, of_warp[0]);
     float total = 0.0f;
     float exponential[VECTORS][E];
 #pragma unroll
     for (int k = 0; k < VECTORS; k++)
 #pragma unroll
         for (int e = 0; e < E; e++) {
-            exponential[k][e] = power_of_2(fmaf(float(v[k].of[e]), LOG2_E, -subtrahend));
+            exponential[k][e] = power_of_2((float(v[k].of[e]) - most) * LOG2_E);
             total += exponential[k][e];
         }
     float scale = 1.0f / block_sum(total, of_warp[1]);

@@ -1,12 +1,14 @@
 // Rung 8: no shared memory at all.
 //
-// Changed: a thread turns its block of V rows of one vector in registers and stores the V turned vectors straight away. Lanes
-// lie WIDE x TALL: WIDE neighbouring vectors of each input row are read by one request and TALL neighbouring vectors of each
-// output row are written by one, whole sectors on both sides. Nothing is exchanged, so no warp waits for another: the first
-// stores leave while later loads are still on their way, and a multiprocessor need not give any of its memory to tiles.
+// Changed: a thread turns its block of V rows of one vector in registers and stores the V turned vectors straight away.
+// Lanes lie WIDE x TALL: WIDE neighbouring vectors of each input row are read by one request and TALL neighbouring vectors
+// of each output row are written by one, whole sectors on both sides. Nothing is exchanged, so no warp waits for another.
 //
-// Blocks of WARPS_WIDE x WARPS_TALL warps go through BAND rows of tiles column by column, as before. BYTES is the width of an
-// access: 16, or 8 for more threads of fewer registers. Needs both row lengths to be multiples of BYTES.
+// It is slower than rung 6 everywhere (docs/ladder/transpose.md): the barrier was not what bounds, and pieces of 64 to 128
+// bytes are worse for DRAM than pieces of 256.
+//
+// Blocks of WARPS_WIDE x WARPS_TALL warps go through BAND rows of tiles column by column, as before. BYTES is the width of
+// an access: 16, or 8 for more threads of fewer registers. Needs both row lengths to be multiples of BYTES.
 constexpr int WORDS = BYTES / 4, V = BYTES / sizeof(Element);
 constexpr int TALL = 32 / WIDE, WARPS = WARPS_WIDE * WARPS_TALL;
 constexpr int TILE_ROWS = WARPS_TALL * TALL * V, TILE_COLUMNS = WARPS_WIDE * WIDE * V;   // elements of the input

@@ -3,14 +3,14 @@
 // Changed: what a block writes of an output row begins and ends at sectors of 32 bytes, wherever the row itself begins: no
 // sector is written by two blocks, but for the ends of rows. So a block reads two vectors of rows more than it writes,
 // and which of them end up in a piece differs from output row to output row.
+//
 // Changed: input rows come as the aligned vectors of 16 bytes that cover them, by cp.async (straight to shared memory,
-// 16 bytes whatever the row's length, no registers while they are on their way). A thread takes two neighbours out of there
-// and shifts them by as many bytes as the row begins behind a multiple of 16: the same for loads and, after the turn, for stores.
+// 16 bytes whatever the row's length, no registers while they are on their way). A thread takes two neighbours out of
+// there and shifts them by as many bytes as the row begins behind a multiple of 16; the same on the way out.
 //
 // LOAD_BYTES and STORE_BYTES are the largest powers of two that divide the row lengths, at most 16: shifts are multiples
-// of them. A tile is WIDE x TALL vectors on the way in, WIDE x (TALL - 2) on the way out.
-// PAST_L1: whether the copies go past the first-level cache. They are counted by sectors then, and a sector that lies differently in
-// shared memory takes two turns; through the cache they are counted by vectors.
+// of them. A tile is WIDE x TALL vectors on the way in, WIDE x (TALL - 2) on the way out. PAST_L1: whether copies go past
+// the first-level cache. Then they are counted by sectors, and one that lies differently in shared memory takes two turns.
 #if PAST_L1
 #define THROUGH "cg"
 #else
@@ -105,7 +105,8 @@ transpose(Element* __restrict__ output, const Element* __restrict__ input, int r
         from += i % IN_PITCH * 16 - behind(from, 16);
         bool there = first_row + row < rows && from < end;
         int bytes = there ? int(min(size_t(end - from), size_t(16))) : 0;   // the rest is set to zero
-        asm volatile("cp.async." THROUGH ".shared.global [%0], [%1], 16, %2;" ::"r"((unsigned int)__cvta_generic_to_shared(tile + i)),
+        asm volatile("cp.async." THROUGH ".shared.global [%0], [%1], 16, %2;" ::"r"(
+                         (unsigned int)__cvta_generic_to_shared(tile + i)),
                      "l"(there ? from : start), "r"(bytes));
     }
     asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory");

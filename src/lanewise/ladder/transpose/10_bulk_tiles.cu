@@ -1,15 +1,16 @@
 // Rung 10: tiles in and out by the bulk tensor copy engine.
 //
-// The machine feature: one thread asks the engine (cp.async.bulk.tensor, compute capability 9.0) for a *box* of a matrix that a
-// tensor map describes; the engine brings it into shared memory, tells an mbarrier how many bytes have come, and takes boxes out
-// the same way. What lies outside the matrix it fills with zeros and does not write. With the 128-byte swizzle the 16-byte
-// vector q of row r lies at place q ^ r % 8.
+// The machine feature: one thread asks the engine (cp.async.bulk.tensor, compute capability 9.0) for a *box* of a matrix
+// that a tensor map describes; the engine brings it into shared memory, tells an mbarrier how many bytes have come, and
+// takes boxes out the same way. What lies outside the matrix it fills with zeros and does not write. With the 128-byte
+// swizzle the 16-byte vector q of row r lies at place q ^ r % 8.
 //
-// Changed against rung 6: no thread loads or stores global memory, so no address is computed and no request waits for a place in the
-// queue of the load unit: all of a block's tile is on its way after a few instructions. A box is 128 bytes x 128 / size
-// rows, so turned it is a box again and stays where it was. GROUPS groups of 64 threads have PER boxes each; lanes
-// take blocks on a diagonal of the box: eight neighbours read eight places of a row and write eight places of a column.
-// WIDE x TALL boxes are a tile. Needs both row lengths to be multiples of 16 bytes.
+// Changed against rung 6: no thread loads or stores global memory, so no address is computed and no request waits for a
+// place in the queue of the load unit: all of a block's tile is on its way after a few instructions. A box is 128 bytes
+// x 128 / size rows, so turned it is a box again and stays where it was. GROUPS groups of 64 threads have PER boxes each;
+// lanes take blocks on a diagonal of the box: eight neighbours read eight places of a row and write eight of a column.
+// WIDE x TALL boxes are a tile. It wins where all is in the L2 cache; where DRAM bounds, rung 6 does.
+// Needs both row lengths to be multiples of 16 bytes.
 constexpr int V = 16 / sizeof(Element), SIDE = 128 / sizeof(Element), BOX = SIDE * 128;   // SIDE: elements; BOX: bytes
 static_assert(WIDE * TALL == GROUPS * PER, "every box has a group");
 
