@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 typedef struct {
   uint32_t line, what, order, warp;
@@ -39,6 +40,9 @@ enum { SECTORS, LINES, L1_HITS, MERGED, L2_SECTORS, L2_HITS, DRAM_SECTORS, FROM_
 #define APART 5u   // as in emulator/trace.py
 #define PENDING 4  // turns that a line is on its way: a warp has about so many loads at once
 #define PAST 254   // as in caches.py
+#define FAR 16     // warps ahead whose records are fetched, ...
+#define NEAR 6     // ... whose places in the caches are, ...
+#define AHEAD 3    // ... and records of one request
 #define COALESCER 2048  // lines that a group of SMs remembers
 
 #define SLICE_LINES 4  // that lie in one slice, one behind the other
@@ -68,19 +72,34 @@ static uint64_t scatter(uint64_t key) {
   key *= 0x9E3779B97F4A7C15ull;
   return key ^ key >> 29;
 }
-static void make(Cache *cache, uint32_t lines) {
-  if (lines < 1) lines = 1;
-  cache->sets = lines / WAYS ? lines / WAYS : 1;
-  cache->ways = lines / cache->sets;
-  cache->clock = 0;
-  size_t count = (size_t)cache->sets * cache->ways;
-  cache->keys = calloc(count, sizeof *cache->keys);
-  cache->used = calloc(count, sizeof *cache->used);
-  cache->lines = calloc(count, sizeof *cache->lines);
+// Zeroed memory in large pages, where there are any: what is looked at lies anywhere in it. NULL where there is none.
+#define LARGE_PAGE ((size_t)2 << 20)
+static void *zeroed(size_t bytes) {
+  if (bytes < LARGE_PAGE) return calloc(1, bytes);
+  bytes = (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+  void *memory = aligned_alloc(LARGE_PAGE, bytes);
+  if (!memory) return NULL;
+#ifdef MADV_HUGEPAGE
+  madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+  return memset(memory, 0, bytes);
 }
-static void drop(Cache *cache) {
-  free(cache->keys), free(cache->used), free(cache->lines);
-  memset(cache, 0, sizeof *cache);
+// `number` empty caches of one size, in one piece of memory that is the first's. Returns 0, or 1 where there is none.
+static int make(Cache *caches, uint32_t number, uint32_t lines) {
+  if (lines < 1) lines = 1;
+  uint32_t sets = lines / WAYS ? lines / WAYS : 1, ways = lines / sets;
+  size_t count = (size_t)sets * ways;
+  uint64_t *keys = zeroed(number * count * (sizeof(uint64_t) + sizeof(uint32_t) + sizeof(Line)));
+  if (!keys) return 1;
+  uint32_t *used = (uint32_t *)(keys + number * count);
+  Line *all = (Line *)(used + number * count);
+  for (size_t n = 0; n < number; n++)
+    caches[n] = (Cache){keys + n * count, used + n * count, all + n * count, sets, ways, 0};
+  return 0;
+}
+static void drop(Cache *first) {
+  free(first->keys);
+  memset(first, 0, sizeof *first);
 }
 // Where the line of a key is; where it is not there, the least recently used of its set (`*found` is 0).
 static size_t look(const Cache *cache, uint64_t key, int *found) {
@@ -180,11 +199,8 @@ int lw_caches_copy(Caches *into, const Caches *from) {
   Cache *to = &into->l2;
   const Cache *old = &from->l2;
   size_t count = (size_t)old->sets * old->ways;
-  *to = *old;
-  to->keys = malloc(count * sizeof *to->keys);
-  to->used = malloc(count * sizeof *to->used);
-  to->lines = malloc(count * sizeof *to->lines);
-  if (!to->keys || !to->used || !to->lines) return 1;
+  if (make(to, 1, (uint32_t)count)) return 1;
+  to->clock = old->clock;
   memcpy(to->keys, old->keys, count * sizeof *to->keys);
   memcpy(to->used, old->used, count * sizeof *to->used);
   memcpy(to->lines, old->lines, count * sizeof *to->lines);
@@ -211,10 +227,11 @@ static int by_age(const void *a, const void *b) {
   return x->used < y->used ? -1 : x->used > y->used;
 }
 // The L2 for a launch that is followed at `level`. At a lower one, each line that was followed stands for its
-// neighbours, which were not; at a higher one only some of the lines are followed on.
-static void set_level(Caches *c, uint32_t level, uint32_t l2_lines) {
+// neighbours, which were not; at a higher one only some of the lines are followed on. Returns 0, or
+// 1 where there is no memory.
+static int set_level(Caches *c, uint32_t level, uint32_t l2_lines) {
   Cache old = c->l2, new;
-  make(&new, l2_lines >> level);
+  if (make(&new, 1, l2_lines >> level)) return 1;
   if (old.lines) {
     size_t places = (size_t)old.sets * old.ways, count = 0;
     Age *ages = malloc(places * sizeof(Age));
@@ -239,6 +256,7 @@ static void set_level(Caches *c, uint32_t level, uint32_t l2_lines) {
   }
   c->l2 = new;
   c->level = level;
+  return 0;
 }
 
 typedef struct {
@@ -338,6 +356,21 @@ static unsigned stored_before(const Record *sorted, const Warp *warp, const Reco
   return sectors & now->what & 15;
 }
 
+// Tell the processor what a record's look into the caches will read: most of it is far from where the last one looked.
+// (Not inlined, it would be left out as a function without effects.)
+static inline __attribute__((always_inline)) void expect(const Run *run, const Warp *warp, const Record *r) {
+  uint64_t key = r->what >> 6 & 1 ? local_key(warp, r->warp, r->line - (r->warp & 31) * APART) : r->line;
+  const Cache *caches[] = {run->l1 + warp->sm, &run->caches->l2};
+  for (int n = 0; n < 2; n++) {
+    size_t set = (size_t)(scatter(key) % caches[n]->sets) * caches[n]->ways;
+    __builtin_prefetch(caches[n]->keys + set);
+    __builtin_prefetch(caches[n]->keys + set + WAYS / 2);
+    __builtin_prefetch(caches[n]->used + set);
+    for (int way = 0; way < WAYS; way += 5) __builtin_prefetch(caches[n]->lines + set + way);
+  }
+  __builtin_prefetch(run->asked + (size_t)(warp->sm / run->caches->group) * COALESCER + scatter(key) % COALESCER);
+}
+
 // One launch. `records` are those at `level`; `width[site]` is the bytes that a lane accesses, 0 where machine code has
 // no access for a site; `spills`
 // of site s are those from first_spill[s] to first_spill[s + 1]. `counts` has COLUMNS numbers for each site and for each
@@ -347,7 +380,7 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
                   uint32_t warps_a_block, uint32_t blocks_a_sm, uint32_t l1_lines, uint32_t l2_lines,
                   const uint8_t *width, uint32_t sites, const Spill *spills, const uint32_t *first_spill,
                   uint64_t *counts, uint64_t *below) {
-  if (level != c->level || !c->l2.lines) set_level(c, level, l2_lines);
+  if ((level != c->level || !c->l2.lines) && set_level(c, level, l2_lines)) return 1;
   if (c->l2.clock > 1u << 31) {  // stamps of 32 bits must not wrap
     for (size_t n = 0; n < (size_t)c->l2.sets * c->l2.ways; n++) c->l2.used[n] >>= 2;
     c->l2.clock >>= 2;
@@ -374,7 +407,7 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
   for (size_t n = 2; n < total + 2; n++) start[n] += start[n - 1];
   for (uint32_t n = 0; n < count; n++)
     sorted[start[(size_t)(records[n].warp >> 5) * warps_a_block + (records[n].warp & 31) + 1]++] = records[n];
-  for (uint32_t s = 0; s < used; s++) make(l1 + s, l1_lines >> level);
+  if (make(l1, used, l1_lines >> level)) return 1;
   // Turns: a ring of lists of warps whose next request is due; a block ends one turn after its last request.
   uint32_t longest = 1;
   for (uint32_t b = 0; b < blocks; b++)
@@ -389,7 +422,8 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
   uint32_t mask = (1u << level) - 1;
   uint32_t placed = 0, alive = 0;
   uint32_t *waiting = malloc((size_t)(slots + 1) * 4), free_slots = 0;
-  if (!waiting) return 1;
+  uint32_t *now = malloc((size_t)slots * warps_a_block * 4);
+  if (!waiting || !now) return 1;
   for (uint32_t s = slots; s-- > 0;) waiting[free_slots++] = s;
   for (uint32_t turn = 0; placed < blocks || alive; turn++) {
     uint32_t at = turn & (ring - 1);
@@ -421,15 +455,20 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
         due[first] = (uint32_t)id;
       }
     }
-    uint32_t id = due[at];
+    uint32_t turns = 0;
+    for (uint32_t id = due[at]; id != UINT32_MAX; id = warps[id].link) now[turns++] = id;
     due[at] = UINT32_MAX;
-    while (id != UINT32_MAX) {
+    for (uint32_t n = 0; n < turns; n++) {
+      if (n + FAR < turns) __builtin_prefetch(sorted + warps[now[n + FAR]].next);
+      if (n + NEAR < turns) expect(&run, warps + now[n + NEAR], sorted + warps[now[n + NEAR]].next);
+      uint32_t id = now[n];
       Warp *warp = warps + id;
-      uint32_t following = warp->link, begin = warp->next, site = 0, who = 0;
+      uint32_t begin = warp->next, site = 0, who = 0;
       uint32_t order = sorted[begin].order;
       unsigned worst = 0;
       for (; warp->next < warp->end && sorted[warp->next].order == order; warp->next++) {
         const Record *r = sorted + warp->next;
+        if (warp->next + AHEAD < warp->end && r[AHEAD].order == order) expect(&run, warp, r + AHEAD);
         unsigned sectors = r->what & 15, kind = r->what >> 4 & 3, local = r->what >> 6 & 1, from;
         unsigned lanes = (r->what >> 8 & 31) + 1;
         site = r->what >> 13;
@@ -477,12 +516,11 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
         warp->link = due[then];
         due[then] = id;
       }
-      id = following;
     }
   }
-  for (uint32_t s = 0; s < used; s++) drop(l1 + s);
+  drop(l1);
   free(start), free(sorted), free(length), free(warps), free(l1), free(asked), free(due), free(ends), free(ending);
-  free(waiting);
+  free(waiting), free(now);
   for (size_t n = 0; c->in_part && n < (size_t)c->l2.sets * c->l2.ways; n++)
     if (c->l2.lines[n].dirty & ~c->l2.lines[n].valid) write_back(c, c->l2.lines + n);
   c->in_part = 0;
