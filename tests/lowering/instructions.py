@@ -13,6 +13,7 @@ import random
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 ROWS = 1024
 Spec = str | int
@@ -47,6 +48,7 @@ class Case:
         return [spec for spec in self.operands if isinstance(spec, str)]
 
 
+@cache
 def kind_of(spec: str) -> str:
     """The PTX type of an operand."""
     return spec.lstrip("-").split(":")[0].split(".")[0]
@@ -56,6 +58,7 @@ def selector_of(spec: str) -> str:
     return spec.split(":")[0].partition(".")[2]
 
 
+@cache
 def width_of(spec: str) -> int:
     kind = kind_of(spec)
     special = {"pred": 1, "f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32, "tf32": 32, "f32x2": 64, "e4m3x2": 16,
@@ -108,6 +111,7 @@ _EDGES["tf32"] = _EDGES["f32"]
 _MANTISSA = {"f32": (23, 8), "tf32": (23, 8), "f64": (52, 11), "f16": (10, 5), "bf16": (7, 8)}
 
 
+@cache
 def edges(spec: str) -> list[int]:
     kind, domain = kind_of(spec), spec.partition(":")[2]
     if domain == "shift":
