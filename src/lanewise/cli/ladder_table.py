@@ -33,11 +33,11 @@ class _Column:
 
 
 def short(value: int) -> str:
-    """A count: whole below a million, else four digits of it (1.049M, 138.7M, 2.147G)."""
-    for unit, size in (("G", 10**9), ("M", 10**6)):
-        if value >= size:
-            return f"{value / size:#.4g}{unit}" if value < 1000 * size else f"{value / size:,.0f}{unit}"
-    return text.count(value)
+    """A count: whole below a hundred thousand, else four digits of it (262.1k, 1.049M, 138.7M)."""
+    if value < 100_000:
+        return text.count(value)
+    unit, size = next((unit, size) for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)) if value >= size)
+    return f"{value / size:#.4g}{unit}" if value < 999.95 * size else f"{value / size:,.0f}{unit}"
 
 
 def _or_dash(value: Value | None, write: Callable[[Value], str]) -> str:
@@ -68,7 +68,7 @@ def _spills(row: Row) -> int:
 
 _NONE = frozenset(("0", "-"))
 _COLUMNS = (
-    _Column("launches", "r", lambda row: short(row.counts["launches"]), idle=frozenset("01")),
+    _Column("runs", "r", lambda row: short(row.counts["launches"]), "runs: launches of kernels.", frozenset("01")),
     _Column("instr.", "r", lambda row: _or_dash(row.instructions, short), "instr.: machine instructions by warps."),
     _Column(
         "req.",
@@ -93,8 +93,8 @@ _COLUMNS = (
     _Column("regs", "r", lambda row: _or_dash(row.registers, str), "regs, occ.: of the launch that does most."),
     _Column("occ.", "r", lambda row: _or_dash(row.occupancy, "{:.0%}".format)),
     _Column("claim", "l", _verdict, "claim: as stated for the H200."),
-    _Column("model us", "r", lambda row: _time(row.time_us)),
-    _Column("us here", "r", lambda row: _time(row.measured_us), idle=_NONE),
+    _Column("model", "r", lambda row: _time(row.time_us)),
+    _Column("here", "r", lambda row: _time(row.measured_us), idle=_NONE),
 )
 
 
@@ -114,7 +114,7 @@ def table_lines(subject: Subject, rows: Sequence[Row], card: str | None) -> list
                 lines += text.wrap(f"{row.rung}: not here: {why}", WIDTH, rest="  ")
     lines += ["", *text.wrap(" ".join(_legend(subject, rows, card)), WIDTH)]
     if len(devices) > 1:
-        lines += ["", "modelled us side by side", "", *_side_by_side(rows, devices)]
+        lines += ["", "modelled microseconds side by side", "", *_side_by_side(rows, devices)]
     return lines + _claims(rows, devices)
 
 
@@ -134,8 +134,8 @@ def _one_device(rows: Sequence[Row]) -> list[str]:
 def _legend(subject: Subject, rows: Sequence[Row], card: str | None) -> list[str]:
     issued = f", the host issuing one each {LAUNCH_US} us (a graph: all at once)" if subject.paced else ""
     copies = " and copies" if any(rung.host for rung in subject.rungs) else ""
-    time = f"model us: modelled time of all launches{issued}{copies}, caches cold before the first."
-    here = [f"us here: measured on this machine's {card}, warm."] if card else []
+    time = f"model: modelled microseconds of all launches{issued}{copies}, caches cold before the first."
+    here = [f"here: microseconds measured on this machine's {card}, warm."] if card else []
     return [*(column.legend for column, _ in _shown(rows) if column.legend), time, *here]
 
 
