@@ -18,7 +18,7 @@ check: $(STAMP)
 	$(BIN)/mypy
 
 truth: $(STAMP)
-	LANEWISE_FULL_TRUTH=1 $(BIN)/pytest -s tests/sass/test_truth.py tests/model/test_accuracy.py tests/advice/test_accuracy_of_gains.py tests/ladder/test_checks.py
+	LANEWISE_FULL_TRUTH=1 $(BIN)/pytest -s tests/sass/test_truth.py tests/model/test_accuracy.py tests/advice/test_accuracy_of_gains.py tests/examples/test_examples_advice.py tests/ladder/test_checks.py
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py

@@ -1,4 +1,4 @@
-"""Kernels that must and must not be told of trees in shared memory and of short reductions."""
+"""Kernels that must and must not be told of trees in shared memory, of short reductions, of one element a thread."""
 
 from __future__ import annotations
 
@@ -83,6 +83,18 @@ extern "C" __global__ void sorted(float* out, const float* a) {
     __syncthreads();
     out[blockIdx.x * 256 + t] = values[t];
 }
+template <int ROWS> __device__ void turn(float* out, const float* a) {
+    __shared__ float tile[32][33];
+    int x = blockIdx.x % 32 * 32 + threadIdx.x % 32, y = blockIdx.x / 32 * 32 + threadIdx.x / 32;
+    int to_x = blockIdx.x / 32 * 32 + threadIdx.x % 32, to_y = blockIdx.x % 32 * 32 + threadIdx.x / 32;
+#pragma unroll
+    for (int j = 0; j < 32; j += ROWS) tile[threadIdx.x / 32 + j][threadIdx.x % 32] = a[(y + j) * 1024 + x];
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < 32; j += ROWS) out[(to_y + j) * 1024 + to_x] = tile[threadIdx.x % 32][threadIdx.x / 32 + j];
+}
+extern "C" __global__ void turn_one(float* out, const float* a) { turn<32>(out, a); }
+extern "C" __global__ void turn_four(float* out, const float* a) { turn<8>(out, a); }
 """
 N = 1 << 20
 
@@ -130,3 +142,14 @@ def test_blocks_that_stay_are_told_nothing() -> None:
 
 def test_a_result_for_each_element_is_no_reduction() -> None:
     assert of_rule(by("stencil"), "short_reduction") == []
+
+
+def test_one_element_a_thread() -> None:
+    one, four = (
+        kernels(SOURCE).launch(f"turn_{name}", (1024, 1, 1), (threads, 1, 1), 4 * N, 4 * N)
+        for name, threads in (("one", 1024), ("four", 256))
+    )
+    (found,) = of_rule(one, "one_element_a_thread")
+    assert found.gain is not None
+    assert found.gain.after_us == pytest.approx(four.time_us, rel=0.15)
+    assert of_rule(four, "one_element_a_thread") == []
