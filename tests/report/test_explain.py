@@ -30,16 +30,19 @@ def _sample(space: Space, stride: int, base: int) -> LaneSample:
 
 def test_lanes_of_shared_memory_are_given_as_banks_and_words() -> None:
     lines = explain_lines(_result(_sample(Space.SHARED, 128, 8)), "2.1", catalogue(), 100)
-    assert "60.0 us - 15.0 us = 45.0 us saved of one launch, 75% of its time" in lines[-9]
-    assert "32 bits as recorded (PTX line 52): 31 lanes, 31 words." in lines[-6]
-    assert lines[-4].split() == ["0", *(f"b2:w{2 + 32 * lane}" for lane in range(8))]
-    assert lines[-1].split()[-1] == "-"
+    assert "60.0 us - 15.0 us = 45.0 us saved of one launch, 75% of its time" in lines[-12]
+    assert "32 bits as recorded (PTX line 52): 31 lanes, 31 words." in lines[-9]
+    assert lines[-8] == "  It takes 31 wavefronts where 1 would do."
+    assert lines[-6].split() == ["0", *(f"b2:w{2 + 32 * lane}" for lane in range(8))]
+    assert lines[-3].split()[-1] == "-"
+    assert lines[-1].split() == ["b2:31"]
 
 
 def test_lanes_of_global_memory_are_given_as_sectors() -> None:
     lines = explain_lines(_result(_sample(Space.GLOBAL, 4, 4096 + 8)), "2.1", catalogue(), 100)
-    assert "31 lanes, 5 sectors." in lines[-6]
-    assert lines[-4].split() == ["0", "s0+8", "s0+12", "s0+16", "s0+20", "s0+24", "s0+28", "s1+0", "s1+4"]
+    assert "31 lanes, 5 sectors." in lines[-9]
+    assert lines[-6].split() == ["0", "s0+8", "s0+12", "s0+16", "s0+20", "s0+24", "s0+28", "s1+0", "s1+4"]
+    assert lines[-1].split() == ["s0:24", "s1:32", "s2:32", "s3:32", "s4:4"]
 
 
 def test_an_unknown_finding_is_answered_with_those_there_are() -> None:

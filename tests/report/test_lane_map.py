@@ -9,7 +9,7 @@ from html_samples import CONFLICT, STORE
 
 from lanewise.records import LaneSample, Space
 from lanewise.report.html.charts import _corners, _together, occupancy_curves
-from lanewise.report.html.lane_map import LaneMap, lane_map, ranges
+from lanewise.report.lane_map import LaneMap, lane_map, ranges
 
 
 def drawn(sample: LaneSample) -> LaneMap:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lanewise.catalogue import Catalogue, parts
 from lanewise.errors import UsageError
@@ -12,10 +12,11 @@ from lanewise.records import Finding, LaneSample, LaunchRecord, RunResult, Space
 from lanewise.report import advice, text
 from lanewise.report.executed import as_executed
 from lanewise.report.fold import fold_launches
+from lanewise.report.lane_map import LaneMap, lane_map
 from lanewise.report.timing import microseconds
 
-_ROWS = (8, 4, 2, 1)  # lanes in a row, as many as fit
-_FRONT = 7  # columns of the number of a row's first lane
+_ROWS = (8, 4, 2, 1)  # cells in a row, as many as fit
+_FRONT = 7  # columns of the number of a row's first cell
 
 
 def find(result: RunResult, named: str) -> tuple[LaunchRecord, Finding]:
@@ -86,14 +87,33 @@ def _lanes(sample: LaneSample, words: Catalogue, width: int) -> Iterator[str]:
         lanes=words.count(len(on), "lane"),
         pieces=words.count(len(pieces), "word" if shared else "sector"),
     )
-    for sentence in (said, heading):
+    drawn = lane_map(sample)
+    for sentence in (said, *([] if drawn is None else [_cost(drawn, words)]), heading):
         yield from text.wrap(sentence, width, first="  ")
     first = min(pieces, default=0)
-    cells = [_cell(at, shared, first) for at in where]
+    yield from _rows([_cell(at, shared, first) for at in where], width, numbered=True)
+    if drawn is not None:
+        yield from text.wrap(words.say("explain.bank_words" if shared else "explain.sector_bytes"), width, first="  ")
+        names = (f"b{t.name}" if shared else f"s{int(t.name, 16) // SECTOR_BYTES - first}" for t in drawn.targets)
+        yield from _rows(
+            [f"{name}:{t.used}" for name, t in zip(names, drawn.targets, strict=True)], width, numbered=False
+        )
+
+
+def _cost(drawn: LaneMap, words: Catalogue) -> str:
+    noun = "wavefront" if drawn.to_banks else "sector"
+    key = "explain.at_ideal" if drawn.actual <= drawn.ideal else "explain.over_ideal"
+    return words.say(key, actual=words.count(drawn.actual, noun), ideal=f"{drawn.ideal:,}")
+
+
+def _rows(cells: Sequence[str], width: int, *, numbered: bool) -> Iterator[str]:
+    """Cells in columns, as many to a row as fit; `numbered`: each row with the number of its first."""
     column = max(map(len, cells)) + 1
     a_row = next(count for count in _ROWS if count * column <= width - _FRONT or count == _ROWS[-1])
     for row in range(0, len(cells), a_row):
-        yield f"{row:>{_FRONT - 1}} " + "".join(f"{cell:>{column}}" for cell in cells[row : row + a_row])
+        yield f"{row if numbered else '':>{_FRONT - 1}} " + "".join(
+            f"{cell:>{column}}" for cell in cells[row : row + a_row]
+        )
 
 
 def _cell(at: int | None, shared: bool, first: int) -> str:

@@ -18,8 +18,8 @@ from lanewise.report.fold import Fold, fold_launches, worth_showing
 from lanewise.report.html.charts import Curve, Point, occupancy_curves, roofline_points
 from lanewise.report.html.heat import HeatFile, Sources, heat_files
 from lanewise.report.html.hierarchy import Flow, flows
-from lanewise.report.html.lane_map import LaneMap, lane_map
 from lanewise.report.judge import Weight
+from lanewise.report.lane_map import LaneMap, lane_map
 from lanewise.report.legend import legend
 from lanewise.report.terminal import left_out, summary
 from lanewise.report.timing import bound_words, microseconds, timing_facts
