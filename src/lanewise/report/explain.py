@@ -95,9 +95,8 @@ def _lanes(sample: LaneSample, words: Catalogue, width: int) -> Iterator[str]:
     if drawn is not None:
         yield from text.wrap(words.say("explain.bank_words" if shared else "explain.sector_bytes"), width, first="  ")
         names = (f"b{t.name}" if shared else f"s{int(t.name, 16) // SECTOR_BYTES - first}" for t in drawn.targets)
-        yield from _rows(
-            [f"{name}:{t.used}" for name, t in zip(names, drawn.targets, strict=True)], width, numbered=False
-        )
+        cells = [f"{name}:{target.used}" for name, target in zip(names, drawn.targets, strict=True)]
+        yield from _rows(cells, width, numbered=False)
 
 
 def _cost(drawn: LaneMap, words: Catalogue) -> str:
@@ -111,9 +110,8 @@ def _rows(cells: Sequence[str], width: int, *, numbered: bool) -> Iterator[str]:
     column = max(map(len, cells)) + 1
     a_row = next(count for count in _ROWS if count * column <= width - _FRONT or count == _ROWS[-1])
     for row in range(0, len(cells), a_row):
-        yield f"{row if numbered else '':>{_FRONT - 1}} " + "".join(
-            f"{cell:>{column}}" for cell in cells[row : row + a_row]
-        )
+        front = f"{row if numbered else '':>{_FRONT - 1}} "
+        yield front + "".join(f"{cell:>{column}}" for cell in cells[row : row + a_row])
 
 
 def _cell(at: int | None, shared: bool, first: int) -> str:

@@ -49,11 +49,8 @@ def roofline_lines(folds: Iterable[Fold], words: Catalogue, width: int) -> list[
         column = left + min(round((decade - low) / (high - low) * (columns - 1)), columns - len(label))
         ticks = ticks.ljust(column)[:column] + label
     lines.append(Text(ticks))
-    lines.append(
-        Text(
-            " " * left + words.say("report.roofline_x_edge" if max(known) > edge else "report.roofline_x"), style="dim"
-        )
-    )
+    axis = words.say("report.roofline_x_edge" if max(known) > edge else "report.roofline_x")
+    lines += [Text(line, style="dim") for line in text.wrap(axis, width, first=" " * left)]
     return lines + [Text(line) for entry in letters for line in text.wrap(entry, width, first="  ", rest="     ")]
 
 
