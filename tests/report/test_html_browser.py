@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from html_samples import advised
 
+from lanewise.catalogue import catalogue
 from lanewise.report.html import to_html
 
 pytest.importorskip("selenium", reason="no selenium")
@@ -31,6 +32,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     folder = tmp_path_factory.mktemp("browser")
     (folder / "report.html").write_text(to_html(advised()))
+    (folder / "zh.html").write_text(to_html(advised(), catalogue("zh")))
     options = ChromeOptions()
     options.binary_location = CHROMIUM or ""
     for option in (*OPTIONS.split(), f"--user-data-dir={folder / 'profile'}"):
@@ -121,6 +123,9 @@ def test_a_narrow_window_scrolls_tables_and_not_the_page(page: Any) -> None:
     narrow = {"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": False}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
     try:
+        assert page.execute_script("return document.documentElement.scrollWidth") <= 360
+        page.get(page.page.replace("report.html", "zh.html"))
+        assert page.execute_script("return document.documentElement.lang") == "zh"
         assert page.execute_script("return document.documentElement.scrollWidth") <= 360
     finally:
         page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
