@@ -4,6 +4,11 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# What runs in part by default, and whole with `make truth`.
+TRUTH := sass/test_truth.py model/test_accuracy.py advice/test_accuracy_of_gains.py \
+  examples/test_examples_advice.py ladder/test_checks.py ladder/test_emulated.py \
+  lowering/test_matrices_card.py
+
 .PHONY: demo test check truth bench golden clean
 
 demo: $(STAMP)
@@ -18,7 +23,7 @@ check: $(STAMP)
 	$(BIN)/mypy
 
 truth: $(STAMP)
-	LANEWISE_FULL_TRUTH=1 $(BIN)/pytest -s tests/sass/test_truth.py tests/model/test_accuracy.py tests/advice/test_accuracy_of_gains.py tests/examples/test_examples_advice.py tests/ladder/test_checks.py
+	LANEWISE_FULL_TRUTH=1 $(BIN)/pytest -s $(addprefix tests/,$(TRUTH))
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py

@@ -11,12 +11,16 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from lanewise.cli.main import main
+from lanewise.errors import EnvironmentProblem
+from lanewise.sass import listing
 
 settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -40,6 +44,24 @@ def fresh_builds(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fixtu
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LANEWISE_CACHE_DIR", str(directory))
         yield directory
+
+
+def _none(cubin: bytes) -> NoReturn:
+    raise EnvironmentProblem("machine code is not listed here")
+
+
+@pytest.fixture
+def ptx_alone() -> Callable[[], AbstractContextManager[None]]:
+    """While it lasts programs are loaded without a listing of their machine code, which takes half a second each: for
+    tests of what is computed, not of what is counted."""
+
+    @contextmanager
+    def unlisted() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(listing, "listing", _none)
+            yield
+
+    return unlisted
 
 
 @pytest.fixture

@@ -1,21 +1,20 @@
-"""What PTX computes does not depend on the machine code, whose listing takes half a second a module."""
+"""What PTX computes does not depend on the machine code: here it is listed where a test is about it."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 import pytest
 
-from lanewise.errors import EnvironmentProblem
-from lanewise.sass import listing
-
-
-def _none(cubin: bytes) -> NoReturn:
-    raise EnvironmentProblem("machine code is not listed here")
-
 
 @pytest.fixture(autouse=True)
-def _ptx_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _listed_where_marked(
+    request: pytest.FixtureRequest, ptx_alone: Callable[[], AbstractContextManager[None]]
+) -> Iterator[None]:
     """Tests of what machine code changes (counts, what is counted beside the program) are marked `machine_code`."""
-    if request.node.get_closest_marker("machine_code") is None:
-        monkeypatch.setattr(listing, "listing", _none)
+    if request.node.get_closest_marker("machine_code") is not None:
+        yield
+        return
+    with ptx_alone():
+        yield

@@ -4,17 +4,15 @@ One rung of each kind of order runs here (barriers, shuffles, atomics, flags, ti
 (`make truth`) runs every rung with every type at every awkward size.
 """
 
-import os
 from dataclasses import replace
 
 import pytest
-from test_emulated import AWKWARD
+from test_emulated import AWKWARD, FULL
 
 from lanewise.errors import UsageError
 from lanewise.ladder import load, reference, resolve, subjects
 from lanewise.ladder.emulate import run
 
-FULL = os.environ.get("LANEWISE_FULL_TRUTH") == "1"
 SAMPLE = (
     ("banks", "shuffle"),
     ("gemm", "coalesced"),
