@@ -37,6 +37,7 @@ class Tree:
     steps: float
     scan: bool
     source: SourceLine | None
+    ptx_line: int  # of the last access of a step
 
     def holds(self, subject: Subject, instruction: SassInstruction) -> bool:
         of_module = instruction.module == subject.machine.suffix(self.module)
@@ -47,15 +48,14 @@ class Tree:
 def tree(subject: Subject) -> Tree | None:
     """The tree that takes the most steps; None where there is none."""
     if "tree" not in subject.remembered:
-        trees = [made for array in subject.tries.arrays() if (made := _tree(subject, array)) is not None]
+        arrays = subject.tries.arrays() if subject.demand.barriers >= _STEPS else ()
+        trees = [made for array in arrays if (made := _tree(subject, array)) is not None]
         subject.remembered["tree"] = max(trees, key=lambda made: made.steps, default=None)
     found: Tree | None = subject.remembered["tree"]
     return found
 
 
 def _tree(subject: Subject, array: SharedArray) -> Tree | None:
-    if not subject.demand.barriers:
-        return None
     requests = [r for r in subject.tries.requests() if _is_of(subject, r, array)]
     loads = [r for r in requests if subject.sites[r.site].kind == AccessKind.LOAD]
     if not any(_doubles(_of_lane(loads, block, warp, lane)) for block, warp, lane in _watched(loads)):
@@ -97,8 +97,8 @@ def _tree(subject: Subject, array: SharedArray) -> Tree | None:
         if cost.space == Space.GLOBAL and cost.site is not None and cost.site.site.kind == AccessKind.STORE
     )
     scan = min(max(behind, default=0), results) > _OF_BLOCK * subject.placed.blocks
-    place = max(in_steps, key=lambda s: s.ptx_line).source
-    return Tree(array.name, module, (start, last), steps, scan, place)
+    place = max(in_steps, key=lambda s: s.ptx_line)
+    return Tree(array.name, module, (start, last), steps, scan, place.source, place.ptx_line)
 
 
 def _is_of(subject: Subject, request: Request, array: SharedArray) -> bool:

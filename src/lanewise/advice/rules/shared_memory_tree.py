@@ -31,6 +31,7 @@ def find(subject: Subject) -> Iterable[Finding]:
         tried=Tried.ESTIMATED,
         rung="scan shuffle" if found.scan else "reduce shuffle",
         source=found.source,
+        ptx_line=found.ptx_line,
     )
 
 
