@@ -1,10 +1,12 @@
 """What each rung of the ladder is told: `python tests/advice/rungs_told.py` runs all of them with advice and writes
-`docs/ladder/advice.md`, with the card's times of both rungs beside each pointer (about two minutes)."""
+`docs/ladder/advice.md`, with the card's times of both rungs beside each pointer (about two minutes); with names of
+subjects it renews those."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -113,16 +115,26 @@ pass in place of several over a row or an array (`online`, `look_back`), vectors
 """
 
 
-def page(names: Iterable[str]) -> str:
-    lines = [_HEAD]
-    for name in names:
-        subject, times = catalog.load(name), card(name)
-        lines.append(f"\n## {name}\n\n")
-        lines.append("| rung | modelled us | told | points at | on the card | next that is faster |\n")
-        lines.append("| --- | ---: | --- | --- | ---: | --- |\n")
-        lines += [_row(subject, rung, times) + "\n" for rung in subject.rungs]
-    return "".join(lines)
+def section(name: str) -> str:
+    """The part of the page on a subject."""
+    subject, times = catalog.load(name), card(name)
+    lines = [f"## {name}\n\n", "| rung | modelled us | told | points at | on the card | next that is faster |\n"]
+    lines.append("| --- | ---: | --- | --- | ---: | --- |\n")
+    return "".join(lines + [_row(subject, rung, times) + "\n" for rung in subject.rungs])
+
+
+def sections() -> dict[str, str]:
+    """As committed."""
+    parts = PAGE.read_text(encoding="utf-8").split("\n## ")[1:]
+    return {part.split("\n")[0]: f"## {part.rstrip()}\n" for part in parts}
+
+
+def main(names: Sequence[str]) -> None:
+    """The page anew, or these subjects of it."""
+    known = {} if not names else sections()
+    made = [section(name) if name in names or name not in known else known[name] for name in catalog.subjects()]
+    PAGE.write_text("\n".join([_HEAD, *made]), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(catalog.subjects()), encoding="utf-8")
+    main(sys.argv[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from rungs_told import PAGE
+from rungs_told import sections
 
 from lanewise.advice.rank import saved
 from lanewise.ladder import catalog, reference
@@ -100,12 +100,10 @@ def test_a_tile_is_not_to_be_stored_transposed() -> None:
 
 
 def test_the_page_has_every_rung() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    for subject in map(catalog.load, catalog.subjects()):
-        rows = page.split(f"## {subject.name}\n")[1].split("##")[0]
-        assert [row.split("|")[1].strip() for row in rows.splitlines() if row.startswith("| ")][2:] == [
-            rung.name for rung in subject.rungs
-        ]
+    for name, section in sections().items():
+        rows = [row.split("|")[1].strip() for row in section.splitlines() if row.startswith("| ")][2:]
+        assert rows == [rung.name for rung in catalog.load(name).rungs], f"python tests/advice/rungs_told.py {name}"
+    assert tuple(sections()) == catalog.subjects()
 
 
 def _advice(subject: str, rung: str, sizes: dict[str, int]) -> tuple[Finding, ...]:
