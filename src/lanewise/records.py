@@ -90,33 +90,6 @@ class MachineInstruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """One PTX memory, barrier, branch or call instruction of one function of one module."""
-
-    index: int
-    module: str
-    function: str
-    ptx_line: int
-    block: int
-    opcode: str
-    source: SourceLine | None
-    space: Space | None = None
-    kind: AccessKind | None = None
-    width_bits: int = 0
-    machine: tuple[MachineInstruction, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class BlockProfile:
-    """How often one PTX basic block ran in one launch."""
-
-    block: int
-    warp_executions: int
-    thread_executions: int
-    edges: tuple[tuple[int, int, int], ...] = ()  # (target block, warp executions, thread executions)
-
-
-@dataclass(frozen=True, slots=True)
 class Allocation:
     """A range of device memory. Addresses and sizes in bytes."""
 
@@ -131,15 +104,6 @@ class Allocation:
     @property
     def end(self) -> int:
         return self.base + self.size
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """A number with its basis: `ptx` counts what PTX says, `sass` what the machine code says."""
-
-    basis: str
-    metric: str
-    value: int
 
 
 @dataclass(frozen=True, slots=True)

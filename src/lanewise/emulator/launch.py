@@ -143,9 +143,6 @@ class Fields:
     def set(self, offset: int, value: int) -> None:
         _U64.pack_into(self._bytes, offset, value & 0xFFFFFFFFFFFFFFFF)
 
-    def set32(self, offset: int, value: int) -> None:
-        _U32.pack_into(self._bytes, offset, value & 0xFFFFFFFF)
-
 
 def _column(table: Bytes, offset: int, kind: type[np.unsignedinteger[Any]]) -> npt.NDArray[Any]:
     """One field of all structures of a table (last axis: bytes), writable."""

@@ -15,8 +15,6 @@ CLUSTER_WINDOW_BYTES = 1 << 32  # from SHARED_WINDOW: the block's own window, th
 RANK_SHIFT = 24  # an address in shared::cluster: byte 3 is 0 in the block's own memory, else the rank of the block + 1
 FUNCTION_BASE = 0x0000_1002_0000_0000  # "addresses" of device functions: 16 bytes each, never memory
 
-LOCAL_GRANULE = 16  # bytes of one lane kept together in local memory; a granule of a warp is 512 bytes
-
 
 class Warp:
     """Context of one warp of a block in progress."""

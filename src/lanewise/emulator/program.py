@@ -65,12 +65,6 @@ class Program:
         number = self.function_numbers.setdefault(key, len(self.function_numbers))
         return FUNCTION_BASE + 16 * number
 
-    def function_at(self, address: int) -> tuple[int, str] | None:
-        for key, number in self.function_numbers.items():
-            if FUNCTION_BASE + 16 * number == address:
-                return key
-        return None
-
 
 def load(modules: Sequence[PtxModule], memory: DeviceMemory) -> Program:
     """Give every .global and .const variable its place and its initial value."""

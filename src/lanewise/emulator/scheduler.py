@@ -13,6 +13,7 @@ from lanewise.emulator.layout import (
     BLOCK_COUNTERS,
     BLOCK_THREADS,
     IDLE_LIMIT,
+    SPIN_TURNS,
     Abort,
     Block,
     Fault,
@@ -213,7 +214,7 @@ entry:
   %c = load i32, ptr %cp
   %c1 = add i32 %c, 1
   store i32 %c1, ptr %cp
-  %few = icmp ult i32 %c1, 32
+  %few = icmp ult i32 %c1, {SPIN_TURNS}
   br i1 %few, label %out, label %go
 go:
   store i32 0, ptr %cp

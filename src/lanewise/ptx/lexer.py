@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from lanewise.errors import PtxSyntaxError
 
-IDENTIFIER = r"(?:[A-Za-z][\w$]*|[_$%][\w$]*)"
-
 _COMMENT_OR_STRING = re.compile(
     r'"(?:[^"\\\n]|\\[^\n])*"|(?P<comment>//[^\n]*|/\*.*?\*/|^[ \t]*\#[^\n]*)|(?P<open>/\*)',
     re.ASCII | re.DOTALL | re.MULTILINE,

@@ -21,8 +21,6 @@ TYPE_BITS: dict[str, int] = {
     "texref": 64, "samplerref": 64, "surfref": 64,
 }  # fmt: skip
 
-STATE_SPACES = ("reg", "sreg", "const", "global", "local", "param", "shared", "tex")
-
 
 @dataclass(frozen=True, slots=True)
 class Register:

@@ -14,9 +14,9 @@ from functools import cached_property
 
 MAGIC = b"\x7fELF"
 MACHINE_X86_64, MACHINE_AARCH64, MACHINE_CUDA = 62, 183, 190
-ET_RELOCATABLE, ET_EXECUTABLE, ET_DYNAMIC, ET_CORE = 1, 2, 3, 4
+ET_RELOCATABLE, ET_EXECUTABLE, ET_DYNAMIC = 1, 2, 3
 SHT_SYMTAB, SHT_NOBITS, SHT_DYNSYM = 2, 8, 11
-DT_NEEDED, DT_STRTAB, DT_RPATH, DT_RUNPATH = 1, 5, 15, 29
+DT_NEEDED, DT_RPATH, DT_RUNPATH = 1, 15, 29
 PT_INTERP = 3
 
 
@@ -115,10 +115,6 @@ class Elf:
             return ()
         strings = self.content(table)
         return tuple(_string(strings, value) for kind, value in self.dynamic if kind == tag)
-
-    @property
-    def is_dynamic(self) -> bool:
-        return self.section(".dynamic") is not None
 
     @cached_property
     def has_interpreter(self) -> bool:
