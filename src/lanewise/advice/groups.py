@@ -135,10 +135,12 @@ def footprint(subject: Subject, sites: frozenset[int]) -> int:
 
 def records_of(subject: Subject, sites: frozenset[int]) -> npt.NDArray[np.void]:
     """What the trace of lines has of accesses."""
-    records = subject.trace.records
-    wanted = np.zeros(1 + max(len(subject.sites), int(records["what"].max(initial=0)) >> SITE_SHIFT), bool)
+    of_records: npt.NDArray[np.uint32] | None = subject.remembered.get("sites of records")
+    if of_records is None:
+        of_records = subject.remembered["sites of records"] = subject.trace.records["what"] >> SITE_SHIFT
+    wanted = np.zeros(1 + max(len(subject.sites), int(of_records.max(initial=0))), bool)
     wanted[list(sites)] = True
-    return np.asarray(records[wanted[records["what"] >> SITE_SHIFT]])
+    return np.asarray(subject.trace.records[wanted[of_records]])
 
 
 def sectors_of(masks: npt.NDArray[np.uint32]) -> int:
@@ -148,7 +150,7 @@ def sectors_of(masks: npt.NDArray[np.uint32]) -> int:
 
 def _footprint(subject: Subject, sites: frozenset[int]) -> int:
     of_sites = records_of(subject, sites)
-    order = np.argsort(of_sites["line"], kind="stable")
+    order = np.argsort(of_sites["line"])
     lines, masks = of_sites["line"][order], of_sites["what"][order]
     if not len(lines):
         return LINE_BYTES << subject.trace.level

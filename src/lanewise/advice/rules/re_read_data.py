@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lanewise.advice.groups import Group, groups
-from lanewise.advice.reuse import reuse, tiled
+from lanewise.advice.rank import WORTH
+from lanewise.advice.reuse import reuse, tiled, without
 from lanewise.advice.rule import Rule, advice, say
 from lanewise.advice.subject import Subject
 from lanewise.hardware.coalescing import SECTOR_BYTES
@@ -21,7 +22,10 @@ _NEAR = 1.5  # times the ideal sectors up to which lanes lie well
 
 
 def find(subject: Subject) -> Iterable[Finding]:
-    found = [(group, reuse(subject, group)) for group in groups(subject, Space.GLOBAL) if _may(group)]
+    loads = [group for group in groups(subject, Space.GLOBAL) if _may(group)]
+    if not loads or subject.time_us - without(subject, loads) < WORTH * subject.time_us:
+        return
+    found = [(group, reuse(subject, group)) for group in loads]
     found = [(group, again) for group, again in found if again.times >= _OFTEN]
     if not any(again.shared_lines >= _TOGETHER for _, again in found):
         return
