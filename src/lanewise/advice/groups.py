@@ -150,7 +150,7 @@ def sectors_of(masks: npt.NDArray[np.uint32]) -> int:
 
 def _footprint(subject: Subject, sites: frozenset[int]) -> int:
     of_sites = records_of(subject, sites)
-    order = np.argsort(of_sites["line"])
+    order = np.argsort(of_sites["line"], kind="stable")
     lines, masks = of_sites["line"][order], of_sites["what"][order]
     if not len(lines):
         return LINE_BYTES << subject.trace.level

@@ -42,10 +42,11 @@ def reuse(subject: Subject, group: Group) -> Reuse:
     own = records_of(subject, group.sites)
     if not len(own):
         return Reuse(0, 0, 0, 0.0)
-    # Block, line, warp of the block in one number: one sort does.
+    # Block, line, warp of the block in one number. Each warp's records lie together, and often in order: a stable sort
+    # makes use of that.
     warps = own["warp"].astype(np.uint64)
     keys = (warps >> 5 << 37) | (own["line"].astype(np.uint64) << 5) | (warps & 31)
-    order = np.argsort(keys)
+    order = np.argsort(keys, kind="stable")
     keys, masks = keys[order], own["what"][order]
     of_warp = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
     lines = keys >> 5
