@@ -135,9 +135,9 @@ def footprint(subject: Subject, sites: frozenset[int]) -> int:
 
 def records_of(subject: Subject, sites: frozenset[int]) -> npt.NDArray[np.void]:
     """What the trace of lines has of accesses."""
-    of_records: npt.NDArray[np.uint32] | None = subject.remembered.get("sites of records")
-    if of_records is None:
-        of_records = subject.remembered["sites of records"] = subject.trace.records["what"] >> SITE_SHIFT
+    if "sites of records" not in subject.remembered:
+        subject.remembered["sites of records"] = subject.trace.records["what"] >> SITE_SHIFT
+    of_records: npt.NDArray[np.uint32] = subject.remembered["sites of records"]
     wanted = np.zeros(1 + max(len(subject.sites), int(of_records.max(initial=0))), bool)
     wanted[list(sites)] = True
     return np.asarray(subject.trace.records[wanted[of_records]])
