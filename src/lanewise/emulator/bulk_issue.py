@@ -3,6 +3,7 @@ the ring of a block (`emulator.bulk`)."""
 
 from __future__ import annotations
 
+from lanewise.emulator.lanes import each_lane
 from lanewise.emulator.layout import (
     RANK_SHIFT,
     SITE_ON,
@@ -245,16 +246,7 @@ count:
   %rq2 = add i64 %rq1, 1
   store i64 %rq2, ptr %rqp
   br label %loop
-loop:
-  %rest = phi i32 [ %m, %count ], [ %rest1, %next ]
-  %end = icmp eq i32 %rest, 0
-  br i1 %end, label %out, label %lane
-lane:
-  %less = sub i32 %rest, 1
-  %rest1 = and i32 %rest, %less
-  %bit = xor i32 %rest, %rest1
-  %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
-{loads}{body}next:
+{each_lane("%m", "count", "next")}{loads}{body}next:
   br label %loop
 out:
   ret void

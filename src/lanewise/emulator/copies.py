@@ -8,6 +8,7 @@ it lands: early, as a card may do.
 
 from __future__ import annotations
 
+from lanewise.emulator.lanes import each_lane
 from lanewise.emulator.layout import (
     SITE_COUNTERS,
     AsyncEntry,
@@ -73,16 +74,7 @@ parts:
   %low = sub i32 %size, 1
   %low64 = zext i32 %low to i64
   br label %loop
-loop:
-  %rest = phi i32 [ %partm, %parts ], [ %rest1, %fine ]
-  %end = icmp eq i32 %rest, 0
-  br i1 %end, label %out, label %lane
-lane:
-  %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
-  %less = sub i32 %rest, 1
-  %rest1 = and i32 %rest, %less
-  %bit = xor i32 %rest, %rest1
-  %ap = getelementptr i64, ptr %as, i32 %i
+{each_lane("%partm", "parts", "fine")}  %ap = getelementptr i64, ptr %as, i32 %i
   %at = load i64, ptr %ap
   %np = getelementptr i32, ptr %fs, i32 %i
   %n = load i32, ptr %np
@@ -227,16 +219,7 @@ entry:
   %froms = getelementptr i8, ptr %e, i64 {AsyncEntry.FROM}
   %reads = getelementptr i8, ptr %e, i64 {AsyncEntry.READ}
   br label %loop
-loop:
-  %rest = phi i32 [ %lanes, %entry ], [ %rest1, %moved ]
-  %end = icmp eq i32 %rest, 0
-  br i1 %end, label %out, label %lane
-lane:
-  %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
-  %less = sub i32 %rest, 1
-  %rest1 = and i32 %rest, %less
-  %bit = xor i32 %rest, %rest1
-  %top = getelementptr i64, ptr %tos, i32 %i
+{each_lane("%lanes", "entry", "moved")}  %top = getelementptr i64, ptr %tos, i32 %i
   %to64 = load i64, ptr %top
   %to = inttoptr i64 %to64 to ptr
   %fromp = getelementptr i64, ptr %froms, i32 %i

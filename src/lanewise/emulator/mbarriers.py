@@ -10,6 +10,7 @@ gives back is the word before the arrival. `lw_mbarrier_complete_tx` is what cop
 
 from __future__ import annotations
 
+from lanewise.emulator.lanes import each_lane
 from lanewise.emulator.layout import Block, Fault, Launch, MbarrierFault, Status, Warp, Worker
 
 COUNT_BITS = 20
@@ -157,16 +158,7 @@ entry:
   store <32 x i64> %tx, ptr %ts, align 64
   store <32 x i64> zeroinitializer, ptr %os, align 64
   br label %loop
-loop:
-  %rest = phi i32 [ %m, %entry ], [ %rest1, %counted ]
-  %end = icmp eq i32 %rest, 0
-  br i1 %end, label %out, label %lane
-lane:
-  %less = sub i32 %rest, 1
-  %rest1 = and i32 %rest, %less
-  %bit = xor i32 %rest, %rest1
-  %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
-  %i64 = zext i32 %i to i64
+{each_lane("%m", "entry", "counted")}  %i64 = zext i32 %i to i64
   %hp = getelementptr i64, ptr %hs, i64 %i64
   %h = load i64, ptr %hp
   %p = inttoptr i64 %h to ptr
@@ -194,16 +186,7 @@ entry:
   %hs = alloca <32 x i64>, align 64
   store <32 x i64> %host, ptr %hs, align 64
   br label %loop
-loop:
-  %rest = phi i32 [ %m, %entry ], [ %rest1, %more ]
-  %end = icmp eq i32 %rest, 0
-  br i1 %end, label %out, label %lane
-lane:
-  %less = sub i32 %rest, 1
-  %rest1 = and i32 %rest, %less
-  %bit = xor i32 %rest, %rest1
-  %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
-  %hp = getelementptr i64, ptr %hs, i32 %i
+{each_lane("%m", "entry", "more")}  %hp = getelementptr i64, ptr %hs, i32 %i
   %h = load i64, ptr %hp
   %p = inttoptr i64 %h to ptr
   %word = load i64, ptr %p, align 8
@@ -233,16 +216,7 @@ entry:
   store <32 x i64> %host, ptr %hs, align 64
   store <32 x i32> %n, ptr %ns, align 64
   br label %loop
-loop:
-  %rest = phi i32 [ %m, %entry ], [ %rest1, %set ]
-  %end = icmp eq i32 %rest, 0
-  br i1 %end, label %out, label %lane
-lane:
-  %less = sub i32 %rest, 1
-  %rest1 = and i32 %rest, %less
-  %bit = xor i32 %rest, %rest1
-  %i = call i32 @llvm.cttz.i32(i32 %rest, i1 true)
-  %hp = getelementptr i64, ptr %hs, i32 %i
+{each_lane("%m", "entry", "set")}  %hp = getelementptr i64, ptr %hs, i32 %i
   %h = load i64, ptr %hp
   %p = inttoptr i64 %h to ptr
   %np = getelementptr i32, ptr %ns, i32 %i
