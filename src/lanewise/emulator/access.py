@@ -36,6 +36,52 @@ from lanewise.records import Pattern
 SCATTERED = next(code for code, pattern in PATTERN_CODES.items() if pattern == Pattern.SCATTERED)
 
 
+def _checked_offsets(limit: int, fault: int) -> str:
+    """Block `check` up to the start of block `count`: the lanes %m that may access %bytes at offsets %o (%o64) of a memory
+    whose size is a field of `Launch`, and the host addresses %h that they have. What others do is refused."""
+    return f"""check:
+  %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
+  %l = load ptr, ptr %lp
+  %sp = getelementptr i8, ptr %l, i64 {limit}
+  %limit = load i64, ptr %sp
+  %b64 = zext i32 %bytes to i64
+  %i2 = insertelement <32 x i64> poison, i64 %b64, i32 0
+  %bytesv = shufflevector <32 x i64> %i2, <32 x i64> poison, <32 x i32> zeroinitializer
+  %ends = add <32 x i64> %o64, %bytesv
+  %i3 = insertelement <32 x i64> poison, i64 %limit, i32 0
+  %limv = shufflevector <32 x i64> %i3, <32 x i64> poison, <32 x i32> zeroinitializer
+  %in = icmp ule <32 x i64> %ends, %limv
+  %inm = bitcast <32 x i1> %in to i32
+  %nin = xor i32 %inm, -1
+  %outm = and i32 %nin, %m0
+  %low = sub i32 %bytes, 1
+  %i4 = insertelement <32 x i32> poison, i32 %low, i32 0
+  %lowv = shufflevector <32 x i32> %i4, <32 x i32> poison, <32 x i32> zeroinitializer
+  %mis = and <32 x i32> %o, %lowv
+  %misb = icmp ne <32 x i32> %mis, zeroinitializer
+  %misbm = bitcast <32 x i1> %misb to i32
+  %mism = and i32 %misbm, %m0
+  %badm = or i32 %outm, %mism
+  %fine = icmp eq i32 %badm, 0
+  br i1 %fine, label %count, label %bad
+bad:
+  %isout = icmp ne i32 %outm, 0
+  %code = select i1 %isout, i32 {fault}, i32 {Fault.MISALIGNED}
+  %lanes = select i1 %isout, i32 %outm, i32 %mism
+  %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
+  store <32 x i64> %o64, ptr %fa, align 64
+  call void @lw_refuse(ptr %x, ptr %w, i32 %site, i32 %code, i32 %lanes, i32 %bytes)
+  %hr = call <32 x i64> @lw_redirect(ptr %w, <32 x i64> %host, i32 %badm)
+  %keep = xor i32 %badm, -1
+  %mr = and i32 %m0, %keep
+  %nobody = icmp eq i32 %mr, 0
+  br i1 %nobody, label %out, label %count
+count:
+  %h = phi <32 x i64> [ %host, %check ], [ %hr, %bad ]
+  %m = phi i32 [ %m0, %check ], [ %mr, %bad ]
+"""
+
+
 def _bump(counter: int, value: str, name: str, base: str = "%c") -> str:
     return f"""  %{name}p = getelementptr i64, ptr {base}, i64 {counter}
   %{name}o = load i64, ptr %{name}p
@@ -280,47 +326,7 @@ entry:
   %host = add <32 x i64> %o64, %bv
   %z = icmp eq i32 %m0, 0
   br i1 %z, label %out, label %check
-check:
-  %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
-  %l = load ptr, ptr %lp
-  %sp = getelementptr i8, ptr %l, i64 {Launch.SHARED_BYTES}
-  %limit = load i64, ptr %sp
-  %b64 = zext i32 %bytes to i64
-  %i2 = insertelement <32 x i64> poison, i64 %b64, i32 0
-  %bytesv = shufflevector <32 x i64> %i2, <32 x i64> poison, <32 x i32> zeroinitializer
-  %ends = add <32 x i64> %o64, %bytesv
-  %i3 = insertelement <32 x i64> poison, i64 %limit, i32 0
-  %limv = shufflevector <32 x i64> %i3, <32 x i64> poison, <32 x i32> zeroinitializer
-  %in = icmp ule <32 x i64> %ends, %limv
-  %inm = bitcast <32 x i1> %in to i32
-  %nin = xor i32 %inm, -1
-  %outm = and i32 %nin, %m0
-  %low = sub i32 %bytes, 1
-  %i4 = insertelement <32 x i32> poison, i32 %low, i32 0
-  %lowv = shufflevector <32 x i32> %i4, <32 x i32> poison, <32 x i32> zeroinitializer
-  %mis = and <32 x i32> %o, %lowv
-  %misb = icmp ne <32 x i32> %mis, zeroinitializer
-  %misbm = bitcast <32 x i1> %misb to i32
-  %mism = and i32 %misbm, %m0
-  %badm = or i32 %outm, %mism
-  %fine = icmp eq i32 %badm, 0
-  br i1 %fine, label %count, label %bad
-bad:
-  %isout = icmp ne i32 %outm, 0
-  %code = select i1 %isout, i32 {Fault.SHARED_BOUNDS}, i32 {Fault.MISALIGNED}
-  %lanes = select i1 %isout, i32 %outm, i32 %mism
-  %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
-  store <32 x i64> %o64, ptr %fa, align 64
-  call void @lw_refuse(ptr %x, ptr %w, i32 %site, i32 %code, i32 %lanes, i32 %bytes)
-  %hr = call <32 x i64> @lw_redirect(ptr %w, <32 x i64> %host, i32 %badm)
-  %keep = xor i32 %badm, -1
-  %mr = and i32 %m0, %keep
-  %nobody = icmp eq i32 %mr, 0
-  br i1 %nobody, label %out, label %count
-count:
-  %h = phi <32 x i64> [ %host, %check ], [ %hr, %bad ]
-  %m = phi i32 [ %m0, %check ], [ %mr, %bad ]
-  call void @lw_count_shared(ptr %c, <32 x i32> %o, i32 %m, i32 %bytes, i1 %load)
+{_checked_offsets(Launch.SHARED_BYTES, Fault.SHARED_BOUNDS)}  call void @lw_count_shared(ptr %c, <32 x i32> %o, i32 %m, i32 %bytes, i1 %load)
   br label %out
 out:
   %r = phi <32 x i64> [ %host, %entry ], [ %hr, %bad ], [ %h, %count ]
@@ -363,50 +369,10 @@ entry:
   %xl = getelementptr i8, ptr %x, i64 {Warp.LOCAL}
   %local = load ptr, ptr %xl
   %host = call <32 x i64> @lw_local_address(ptr %local, <32 x i32> %o)
+  %o64 = zext <32 x i32> %o to <32 x i64>
   %z = icmp eq i32 %m0, 0
   br i1 %z, label %out, label %check
-check:
-  %lp = getelementptr i8, ptr %w, i64 {Worker.LAUNCH}
-  %l = load ptr, ptr %lp
-  %sp = getelementptr i8, ptr %l, i64 {Launch.LOCAL_BYTES}
-  %limit = load i64, ptr %sp
-  %o64 = zext <32 x i32> %o to <32 x i64>
-  %b64 = zext i32 %bytes to i64
-  %i2 = insertelement <32 x i64> poison, i64 %b64, i32 0
-  %bytesv = shufflevector <32 x i64> %i2, <32 x i64> poison, <32 x i32> zeroinitializer
-  %ends = add <32 x i64> %o64, %bytesv
-  %i3 = insertelement <32 x i64> poison, i64 %limit, i32 0
-  %limv = shufflevector <32 x i64> %i3, <32 x i64> poison, <32 x i32> zeroinitializer
-  %in = icmp ule <32 x i64> %ends, %limv
-  %inm = bitcast <32 x i1> %in to i32
-  %nin = xor i32 %inm, -1
-  %outm = and i32 %nin, %m0
-  %low = sub i32 %bytes, 1
-  %i4 = insertelement <32 x i32> poison, i32 %low, i32 0
-  %lowv = shufflevector <32 x i32> %i4, <32 x i32> poison, <32 x i32> zeroinitializer
-  %mis = and <32 x i32> %o, %lowv
-  %misb = icmp ne <32 x i32> %mis, zeroinitializer
-  %misbm = bitcast <32 x i1> %misb to i32
-  %mism = and i32 %misbm, %m0
-  %badm = or i32 %outm, %mism
-  %fine = icmp eq i32 %badm, 0
-  br i1 %fine, label %count, label %bad
-bad:
-  %isout = icmp ne i32 %outm, 0
-  %code = select i1 %isout, i32 {Fault.LOCAL_BOUNDS}, i32 {Fault.MISALIGNED}
-  %lanes = select i1 %isout, i32 %outm, i32 %mism
-  %fa = getelementptr i8, ptr %w, i64 {Worker.FAULT_ADDRESSES}
-  store <32 x i64> %o64, ptr %fa, align 64
-  call void @lw_refuse(ptr %x, ptr %w, i32 %site, i32 %code, i32 %lanes, i32 %bytes)
-  %hr = call <32 x i64> @lw_redirect(ptr %w, <32 x i64> %host, i32 %badm)
-  %keep = xor i32 %badm, -1
-  %mr = and i32 %m0, %keep
-  %nobody = icmp eq i32 %mr, 0
-  br i1 %nobody, label %out, label %count
-count:
-  %h = phi <32 x i64> [ %host, %check ], [ %hr, %bad ]
-  %m = phi i32 [ %m0, %check ], [ %mr, %bad ]
-  %s = call i32 @lw_local_sectors(<32 x i32> %o, i32 %m, i32 %bytes)
+{_checked_offsets(Launch.LOCAL_BYTES, Fault.LOCAL_BOUNDS)}  %s = call i32 @lw_local_sectors(<32 x i32> %o, i32 %m, i32 %bytes)
   %s64 = zext i32 %s to i64
 {_bump(SITE_SECTORS, "%s64", "s_")}  %on = call i32 @llvm.ctpop.i32(i32 %m)
   %on64 = zext i32 %on to i64
