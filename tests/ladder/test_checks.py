@@ -1,6 +1,6 @@
 """All checks together (bounds, races, uninitialised reads, barriers) find nothing wrong with a rung: no false errors.
 
-One rung of each kind of order runs here (barriers, shuffles, atomics, flags, tickets, mbarriers); LANEWISE_FULL_TRUTH=1
+One rung of each kind of order runs here (barriers, shuffles, atomics, a barrier between blocks, tickets); LANEWISE_FULL_TRUTH=1
 (`make truth`) runs every rung with every type at every awkward size.
 """
 
@@ -16,10 +16,10 @@ from lanewise.ladder.emulate import run
 SAMPLE = (
     ("banks", "shuffle"),
     ("gemm", "coalesced"),
+    ("histogram", "shared"),
     ("launch", "persistent"),
     ("overlap", "streams"),
     ("reduce", "in_flight"),
-    ("scan", "look_back"),
     ("transpose", "padded"),
 )
 EVERY = tuple((name, rung.name) for name in subjects() for rung in load(name).rungs)
@@ -49,3 +49,11 @@ def test_what_is_wrong_would_be_found() -> None:
     wrong = replace(plan, launches=(replace(plan.launches[0], arguments=tuple(lies)),))
     found = run(wrong, reference.inputs(access, plan, {"n": 100}), check=True).findings
     assert {finding.check for finding in found} == {"bounds"}
+
+
+def test_a_flag_that_is_set_while_it_is_read_orders() -> None:
+    """Blocks on several threads: what is published between an access and the news of it is not missed."""
+    launch, problem = load("launch"), {"n": 997, "steps": 4}
+    plan = resolve(launch, launch.rung("persistent"), "f32", problem)
+    made = reference.inputs(launch, plan, problem)
+    assert [run(plan, made, check=True).findings for _ in range(20)] == [()] * 20

@@ -66,6 +66,7 @@ void lw_block(Worker w, Block b, uint64_t begins) {
         ws->fenced = false;
         ws->syncing = 0;
         ws->partial_mask = 0;
+        ws->open = 0;
         memset(ws->group, 0, sizeof ws->group);
         if (ws->known) memset(ws->known, 0, sizeof(uint32_t[LANES][LANES]));
         memset(ws->fence, 0, sizeof ws->fence);
@@ -90,6 +91,7 @@ void lw_arrive(Warp x, Worker w, uint32_t id, uint32_t threads, uint32_t mask, u
     BlockState *s = state_of(x);
     uint32_t v = warp_of(x), missing = alive(x) & ~mask;
     WarpState *ws = &s->warp[v];
+    lw_settle(s, v);
     if (!waits) lw_next_tick(s); /* what it does after this is not before the barrier */
     if (ws->partial_mask && !(ws->partial_mask & mask))
         tell(s, FOUND_ARMS, waiter(s, v, mask, place), waiter(s, v, ws->partial_mask, ws->partial_place), mask,
@@ -189,6 +191,7 @@ void lw_warp_sync(Warp x, Worker w, uint32_t place, uint32_t active, uint32_t or
     WarpState *ws = &s->warp[v];
     bool one = true;
     if (!active) return; /* of a guarded one: no lane's predicate holds */
+    lw_settle(s, v);
     uint32_t first = members[__builtin_ctz(active)];
     for (uint32_t rest = active; rest; rest &= rest - 1) {
         uint32_t m = (uint32_t)__builtin_ctz(rest), named = members[m];

@@ -124,6 +124,10 @@ typedef struct {
     uint32_t fence[LANES];      /* tick of the lane's last fence, 0: none */
     uint8_t fence_scope[LANES];
     uint32_t *ran;              /* lanes that ran each line last */
+    /* strong reads that were told of and are made since: what is published until the next event they may have read */
+    uint32_t open, open_tick; /* lanes; tick */
+    uint64_t open_key[LANES];
+    bool open_acquires;
     /* barriers that the warp has come to and that are not complete: one that it waits at, others it went on from */
     uint16_t arrived, waits; /* by number */
     uint32_t arrived_place[BARRIERS_OF_A_BLOCK], arrived_mask[BARRIERS_OF_A_BLOCK], arrive_tick[BARRIERS_OF_A_BLOCK];
@@ -216,6 +220,11 @@ static inline uint64_t lw_key(const BlockState *s, uint64_t address, bool shared
     return shared ? (uint64_t)s->block << 32 | (address & 0xfffffc) | 1 : address & ~3ull;
 }
 void lw_strong(BlockState *s, uint32_t v, uint32_t lane, const Site *site, uint64_t key);
+void lw_opens(BlockState *s, uint32_t v, uint32_t lane, const Site *site, uint64_t key);
+void lw_close(BlockState *s, uint32_t v);
+static inline void lw_settle(BlockState *s, uint32_t v) {
+    if (s->warp[v].open) lw_close(s, v);
+}
 void lw_fence(Warp x, Worker w, uint32_t active, uint32_t scope);
 void lw_meet(Warp x, Worker w, uint32_t mask, const uint64_t *hosts, uint32_t arrives);
 void lw_forget_objects(Check *c);

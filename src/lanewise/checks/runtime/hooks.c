@@ -53,6 +53,7 @@ static void lw_access(Warp x, Worker w, uint32_t number, uint32_t mask, uint32_t
     Check *c = s->check;
     const Site *site = &c->sites[number];
     uint32_t v = warp_of(x);
+    lw_settle(s, v);
     Access a = {.s = s, .site = site, .number = number, .warp = v, .mask = mask, .active = active, .at = at,
                 .values = values, .memory = s->memory};
     if (site->flags & IS_GENERIC) {
@@ -72,11 +73,14 @@ static void lw_access(Warp x, Worker w, uint32_t number, uint32_t mask, uint32_t
     }
     if (!site->scope) return;
     bool publishes = site->kind != IS_LOAD && (s->warp[v].fenced || site->flags & IS_RELEASE);
-    if (!publishes && !__atomic_load_n(&c->strong, __ATOMIC_RELAXED)) return;
+    bool reads = site->kind != IS_STORE;
+    if (!publishes && !reads && !__atomic_load_n(&c->strong, __ATOMIC_RELAXED)) return;
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(rest);
         bool shared = site->space == IN_SHARED || at[lane] - SHARED_WINDOW_BASE < WINDOW_BYTES_EACH;
-        lw_strong(s, v, lane, site, lw_key(s, at[lane], shared));
+        uint64_t key = lw_key(s, at[lane], shared);
+        lw_strong(s, v, lane, site, key);
+        if (reads) lw_opens(s, v, lane, site, key);
     }
 }
 

@@ -86,12 +86,12 @@ static void publish(BlockState *s, uint32_t v, uint32_t lane, SyncObject *o, uin
     *head = ++o->count;
 }
 
-static void acquire(BlockState *s, uint32_t v, uint32_t lane, const SyncObject *o, bool fenced) {
-    Acquired now = {o, o->start, o->count, s->tick, (uint8_t)v, (uint8_t)lane, fenced};
+static void acquire(BlockState *s, uint32_t v, uint32_t lane, const SyncObject *o, bool fenced, uint32_t tick) {
+    Acquired now = {o, o->start, o->count, tick, (uint8_t)v, (uint8_t)lane, fenced};
     for (uint32_t i = 0; i < s->acquired_count; i++) {
         Acquired *q = &s->acquired[i];
         if (q->object != o || q->warp != v || q->lane != lane) continue;
-        if (q->end == o->count && q->start == o->start) return; /* nothing new */
+        if (q->end == o->count && q->start == o->start && (q->fenced || !fenced)) return; /* nothing new */
         *q = now;
         return;
     }
@@ -112,7 +112,7 @@ void lw_strong(BlockState *s, uint32_t v, uint32_t lane, const Site *site, uint6
     pthread_mutex_lock(&c->lock);
     SyncObject *o = object_at(c, key, releases);
     if (o) {
-        if (reads && o->count > o->start) acquire(s, v, lane, o, site->flags & IS_ACQUIRE);
+        if (reads && o->count > o->start) acquire(s, v, lane, o, site->flags & IS_ACQUIRE, s->tick);
         if (writes && !reads) o->start = o->count; /* what was there before can be read no more */
         if (releases) {
             bool own = site->flags & IS_RELEASE;
@@ -125,6 +125,31 @@ void lw_strong(BlockState *s, uint32_t v, uint32_t lane, const Site *site, uint6
     pthread_mutex_unlock(&c->lock);
 }
 
+/* An access is told of before it is made, on several threads: a strong read may see what another warp publishes in
+ * between. Until the next event of its warp it is open; then it has read all that was published before. */
+void lw_opens(BlockState *s, uint32_t v, uint32_t lane, const Site *site, uint64_t key) {
+    WarpState *ws = &s->warp[v];
+    ws->open |= 1u << lane;
+    ws->open_key[lane] = key;
+    ws->open_tick = s->tick;
+    ws->open_acquires = site->flags & IS_ACQUIRE;
+}
+
+void lw_close(BlockState *s, uint32_t v) {
+    Check *c = s->check;
+    WarpState *ws = &s->warp[v];
+    uint32_t open = ws->open;
+    ws->open = 0;
+    if (!__atomic_load_n(&c->strong, __ATOMIC_RELAXED)) return;
+    pthread_mutex_lock(&c->lock);
+    for (; open; open &= open - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(open);
+        SyncObject *o = object_at(c, ws->open_key[lane], false);
+        if (o && o->count > o->start) acquire(s, v, lane, o, ws->open_acquires, ws->open_tick);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
 /* Mbarriers: an arrival publishes all that its thread did, who has waited knows it (release and acquire of PTX). */
 void lw_meet(Warp x, Worker w, uint32_t mask, const uint64_t *hosts, uint32_t arrives) {
     (void)w;
@@ -132,6 +157,7 @@ void lw_meet(Warp x, Worker w, uint32_t mask, const uint64_t *hosts, uint32_t ar
     BlockState *s = state_of(x);
     Check *c = s->check;
     uint32_t v = warp_of(x);
+    lw_settle(s, v);
     lw_next_tick(s);
     bool together = mask == alive(x);
     uint32_t full = s->warp[v].full;
@@ -141,7 +167,7 @@ void lw_meet(Warp x, Worker w, uint32_t mask, const uint64_t *hosts, uint32_t ar
         SyncObject *o = object_at(c, hosts[lane] | 1ull << 63, arrives);
         if (!o) continue;
         if (!arrives) {
-            if (o->count) acquire(s, v, lane, o, true);
+            if (o->count) acquire(s, v, lane, o, true, s->tick);
             continue;
         }
         for (uint32_t i = 0; i < LANES && together; i++) together = !(mask >> i & 1) || hosts[i] == hosts[lane];
@@ -159,6 +185,7 @@ void lw_fence(Warp x, Worker w, uint32_t active, uint32_t scope) {
     BlockState *s = state_of(x);
     uint32_t v = warp_of(x);
     WarpState *ws = &s->warp[v];
+    lw_settle(s, v);
     lw_next_tick(s);
     ws->fenced = true;
     for (uint32_t rest = active; rest; rest &= rest - 1) {
