@@ -1,7 +1,7 @@
 """All checks together (bounds, races, uninitialised reads, barriers) find nothing wrong with a rung: no false errors.
 
-One rung of each kind of order runs here (barriers, shuffles, atomics, a barrier between blocks, tickets); LANEWISE_FULL_TRUTH=1
-(`make truth`) runs every rung with every type at every awkward size.
+One rung of each kind of order runs here (barriers, shuffles, atomics, a barrier between blocks, tickets);
+LANEWISE_FULL_TRUTH=1 (`make truth`) runs every rung with every type at every awkward size.
 """
 
 from dataclasses import replace
