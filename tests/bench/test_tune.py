@@ -163,3 +163,19 @@ def test_the_search_measures_what_is_left_and_says_what_is_not(
     assert [name for name in measured if "BLOCK=256" in name] == ["BLOCK=256 UNROLL=2 BLOCKS_PER_SM=1"]
     best = next(line for line in out.splitlines() if "BLOCK=" in line)
     assert best.endswith("BLOCK=512 UNROLL=2 BLOCKS_PER_SM=1")
+
+
+def test_calls_do_not_always_follow_the_same_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", MagicMock())
+    from lanewise.bench import timing
+
+    card = MagicMock()
+    card.cuda.Event.return_value.elapsed_time.return_value = 0.5
+    monkeypatch.setattr(timing, "torch", card)
+    called: list[str] = []
+    calls = {name: (lambda name=name: called.append(name)) for name in ("copy", "torch", "one", "other")}
+    samples = timing.time_together(calls, 12)
+    assert {sample.median for sample in samples.values()} == {500.0}
+    rounds = [called[first : first + 4] for first in range(8, len(called), 4)]
+    assert [sorted(each) for each in rounds] == [sorted(calls)] * 12
+    assert {each[each.index("one") - 1] for each in rounds if each[0] != "one"} == {"copy", "torch", "other"}
