@@ -36,8 +36,8 @@ class Sample:
 def time_together(calls: Mapping[str, Call], repeats: int, *, cold: bool = False) -> dict[str, Sample]:
     """Times all calls in turn, `repeats` rounds: what drifts, drifts for all of them.
 
-    Each round has an order of its own, the same in every run: a call pays for what the one before it left in the L2
-    cache to be written (after torch, whose result is not the rungs' output, 2 to 3 % of a gigabyte's time).
+    Each round has an order of its own, the same in every run: a call may pay for what the one before it left in the
+    L2 cache to be written (docs/ladder/rows.md).
 
     A spin kernel runs before each measurement, so that the host has queued everything before the first event: no
     launch gap of the host's is measured. `cold`: other memory larger than the L2 cache is read before each call.
