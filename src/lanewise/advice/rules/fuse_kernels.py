@@ -16,6 +16,7 @@ from lanewise.hardware.coalescing import SECTOR_BYTES
 from lanewise.records import Finding, LaunchRecord, Tried
 
 NAME = "fuse_kernels"
+_MANY, _FEWER = 100_000, 5  # of so many records of the trace, a share of 2 ** -5 of the lines is looked at first
 _MUCH = 0.25  # share of the lines that a launch loads which the one before it must have written
 
 
@@ -29,6 +30,9 @@ def find(subject: Subject) -> Iterable[Finding]:
     if (last.grid, last.block) != (record.grid, record.block):
         return
     level = max(history.trace.level, subject.trace.level)
+    few = level + (_FEWER if len(subject.trace.records) > _MANY else 0)
+    if not _meet(thinned(history.trace, few), thinned(subject.trace, few)):
+        return
     written, read = thinned(history.trace, level), thinned(subject.trace, level)
     stores, loads = _of_kind(written, STORE), _of_kind(read, LOAD)
     own = np.isin(loads["line"], stores["line"])
@@ -51,6 +55,11 @@ def find(subject: Subject) -> Iterable[Finding]:
         tried=Tried.ESTIMATED,
         rung="pointwise fused",
     )
+
+
+def _meet(written: Trace, read: Trace) -> bool:
+    """Whether any line that is read was written."""
+    return bool(np.isin(_of_kind(read, LOAD)["line"], _of_kind(written, STORE)["line"]).any())
 
 
 def _of_kind(trace: Trace, kind: int) -> npt.NDArray[np.void]:
