@@ -208,7 +208,7 @@ def _channels(f: Function, label: str, value: Callable[[Value], Value]) -> None:
     """A loop over the channels of the format."""
     out = f.out
     count = f.field(Texture.CHANNELS)
-    counter = out.let("alloca i32")
+    counter = f.variable()
     out.line(f"store i32 0, ptr {counter}")
     out.line(f"br label %{label}")
     out.label(label)

@@ -33,6 +33,13 @@ class Function(NamedTuple):
         pointer = self.out.let(f"getelementptr i8, ptr %d, i64 {offset}")
         return Value(self.out.let(f"load {element}, ptr {pointer}"), element)
 
+    def variable(self) -> str:
+        """A place for an i32, made as the function begins: made later it would move the stack each time, by less than
+        the alignment that vectors need."""
+        place = self.out.let("alloca i32")
+        self.out.lines.insert(0, self.out.lines.pop())
+        return place
+
     def flag(self, offset: int) -> Value:
         return self.s.icmp("ne", self.field(offset), self.s.const("i32", 0))
 
