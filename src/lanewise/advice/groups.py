@@ -133,6 +133,9 @@ def footprint(subject: Subject, sites: frozenset[int]) -> int:
     return found
 
 
+_SECTORS = np.array([mask.bit_count() for mask in range(1 << LINE_BYTES // SECTOR_BYTES)], np.uint8)
+
+
 def records_of(subject: Subject, sites: frozenset[int]) -> npt.NDArray[np.void]:
     """What the trace of lines has of accesses."""
     if "sites of records" not in subject.remembered:
@@ -145,7 +148,7 @@ def records_of(subject: Subject, sites: frozenset[int]) -> npt.NDArray[np.void]:
 
 def sectors_of(masks: npt.NDArray[np.uint32]) -> int:
     """Sectors that lines of the trace name, by their `what`."""
-    return sum(int((masks >> bit & 1).sum()) for bit in range(LINE_BYTES // SECTOR_BYTES))
+    return int(_SECTORS[masks & len(_SECTORS) - 1].sum(dtype=np.int64))
 
 
 def _footprint(subject: Subject, sites: frozenset[int]) -> int:
