@@ -112,7 +112,7 @@ def test_properties_follow_the_device() -> None:
         ('name = "NVIDIA H200"', "nom = 7", "key name is missing; unknown key nom"),
         ("[values]", "[values", "Expected ']'"),
         ("dram_gb_s = [4430,", "dram_gb_s = [inf,", "dram_gb_s = inf: no device has more than 1e+15"),
-        ("mma_share = [0.59,", "mma_share = [2,", "mma_share = 2: above the whole, 1"),
+        ("coalescing_sms = [2,", "coalescing_sms = [200,", "coalescing_sms = 200: above sm_count 132"),
         ("dram_access_bytes = [64,", "dram_access_bytes = [7,", "dram_access_bytes = 7: one of 32, 64 and 128"),
         ("l2_slices = [96,", "l2_slices = [1000000,", "l2_slices = 1000000: above the lines of the L2"),
         ("cluster_sms = [[18,", "cluster_sms = [[180,", "together above sm_count 132"),

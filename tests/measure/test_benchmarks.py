@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from lanewise.measure.benchmarks import vacancy
+from lanewise.measure.benchmarks import mma_clocks, vacancy
 
 Numbers = npt.NDArray[Any]
 
@@ -40,3 +40,9 @@ def test_sms_with_unequal_shares_and_none_to_replace() -> None:
     """An SM whose blocks all fit at once tells nothing; another has two rounds."""
     sm, begun, ended = np.array([0, 0, 1, 1, 1]), np.array([0, 5, 0, 9, 1300]), np.array([1000, 1005, 1000, 1009, 2000])
     assert vacancy(sm, begun, ended, 2) == 300
+
+
+def test_what_a_matrix_instruction_takes_beside_its_operations() -> None:
+    """4096 operations at 1024 a clock and core are 4 clocks; at 6 clocks 2 are left, at 4 none."""
+    assert mma_clocks(4 * 4096 / 6, 4 * 1024) == pytest.approx(2)
+    assert mma_clocks(4 * 1024, 4 * 1000) == 0

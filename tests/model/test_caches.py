@@ -40,7 +40,14 @@ def test_a_line_is_found_again_in_the_l1_and_its_other_sectors_are_not() -> None
     assert (found.sectors, found.l1_hits, found.l2_sectors) == (3, 1, 2)
     # DRAM is read by 64 bytes: the second sector came with the first.
     assert (found.l2_hits, found.dram_sectors) == (1, 2)
-    assert (found.from_l1, found.from_l2, found.from_dram) == (0, 1, 1)
+    # ... but both are waited for as long: it was on its way.
+    assert (found.from_l1, found.from_l2, found.from_dram) == (0, 0, 2)
+
+
+def test_what_came_from_dram_a_while_ago_is_found_in_the_l2() -> None:
+    others = [(100 + n, 15, LOAD, 1 + n, 0) for n in range(8)]
+    found = follow(Caches(SMALL), [(7, 0b0001, LOAD, 0, 0), *others, (7, 0b0010, LOAD, 9, 0)]).sites[LOAD]
+    assert (found.from_l1, found.from_l2, found.from_dram) == (0, 1, 9)
 
 
 def test_a_stream_larger_than_the_l1_is_not_found_again() -> None:
@@ -70,6 +77,17 @@ def test_a_sector_written_in_part_is_read_first() -> None:
     rows = [(n, 1 | STORE << KIND_SHIFT | STORE << SITE_SHIFT, n, 0) for n in range(100)]
     found = follow(Caches(SMALL), Trace(np.array(rows, RECORD), 0))
     assert (found.written_sectors, found.filled_sectors) == (100, 100)
+
+
+def test_stores_that_meet_within_a_sector_write_it_whole() -> None:
+    """Runs of 128 bytes, each from 16 bytes into a sector on to 16 into another: 112 in a line, 16 in the next."""
+
+    def record(line: int, sectors: int, words: int, order: int) -> tuple[int, int, int, int]:
+        return line, sectors | STORE << KIND_SHIFT | words - 1 << LANES_SHIFT | STORE << SITE_SHIFT, order, 0
+
+    runs = [r for n in range(100) for r in (record(n, 15, 28, n), record(n + 1, 1, 4, n))]
+    found = follow(Caches(SMALL), Trace(np.array(runs, RECORD), 0))
+    assert found.filled_sectors == 2  # where the first begins and the last ends
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 40])

@@ -40,11 +40,13 @@ def test_operations_and_rates(opcode: str, operations: int, tflops: float) -> No
 
 def test_cycles_are_the_datasheets_rate() -> None:
     """132 SMs of four tensor cores at 1980 MHz: 989 TFLOPS are 946 operations a clock and core."""
-    rates = replace(H200, tensor_fp16_tflops=989, mma_share=0.5)
+    rates = replace(H200, tensor_fp16_tflops=989, mma_clocks=2)
     found = tensor.cycles(instruction("HGMMA.64x64x16.F32"), rates, 1980, 4 * 132)
     assert found == pytest.approx(64 * 64 * 16 * 2 / 4 / 946, rel=0.001)
     alone = tensor.cycles(instruction("HMMA.16816.F32"), rates, 1980, 4 * 132)
-    assert alone == pytest.approx(2 * 4096 / 946, rel=0.001)
+    assert alone == pytest.approx(2 + 4096 / 946, rel=0.001)
+    half = tensor.cycles(instruction("HMMA.1688.F32"), rates, 1980, 4 * 132)
+    assert half == pytest.approx(2 + 2048 / 946, rel=0.001)
 
 
 def test_a_warpgroup_waits_for_its_queue_only() -> None:

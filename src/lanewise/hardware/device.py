@@ -206,6 +206,7 @@ _MAY_BE_ZERO = frozenset(
     (
         "persisting_l2_bytes",
         "event_us",
+        "mma_clocks",
         "tensor_fp16_tflops",
         "tensor_tf32_tflops",
         "tensor_fp8_tflops",
@@ -283,7 +284,6 @@ def _check(spec: DeviceSpec, where: str) -> None:
         ("fma_rate", rates.fma_rate, "issue_rate", rates.issue_rate),
         ("l1_latency", rates.l1_latency, "l2_latency", rates.l2_latency),
         ("l2_latency", rates.l2_latency, "dram_latency", rates.dram_latency),
-        ("mma_share", rates.mma_share, "the whole,", 1),
         ("constant_cache_bytes", rates.constant_cache_bytes, "the constant memory of a kernel,", 65536),
         ("coalescing_sms", rates.coalescing_sms, "sm_count", values.sm_count),
         ("l2_slices", rates.l2_slices, "the lines of the L2,", values.l2_bytes / 128),

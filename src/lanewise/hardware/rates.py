@@ -29,7 +29,7 @@ class Rates:
     tensor_fp8_tflops: float
     tensor_int8_tops: float
     tensor_fp64_tflops: float
-    mma_share: float  # of these, what instructions of one warp reach
+    mma_clocks: float  # that an instruction of one warp takes beside its operations
     fma_latency: float
     imad_latency: float
     alu_latency: float
@@ -41,11 +41,15 @@ class Rates:
     uniform_latency: float
     constant_latency: float
     tensor_latency: float
+    warpgroup_latency: (
+        float  # from the last matrix instruction of a warpgroup at the core to the warps that wait for it
+    )
     texture_latency: float  # of a texel in the L1
     branch_latency: float
     barrier_latency: float  # of one warp alone
     barrier_rate: float  # warps that arrive at barriers, a clock and SM
     shared_latency: float
+    shared_wave_clocks: float  # that each further wavefront adds to the latency of a load
     shared_atomic_latency: float
     l1_latency: float
     l2_latency: float
@@ -76,7 +80,8 @@ class Rates:
     dram_gb_s: float  # reached by plain streams
     dram_turn: float  # more time for bytes of which half are written
     dram_access_bytes: float  # read at once
-    atomic_clocks: float  # between two atomics in one slice
+    atomic_clocks: float  # between two atomics in one slice, ...
+    atomic_float_clocks: float  # ... and between sums of floating point
     launch_us: float  # of a kernel that does nothing
     blocks_per_us: float  # started, device
     block_latency: float  # clocks from the end of a block to the start of the next in its place

@@ -29,6 +29,8 @@ _TYPES: dict[str, Any] = {"ffma": ctypes.c_float, "dfma": ctypes.c_double, "rsqr
           "lop3": Unsigned, "shfl": Unsigned, "hfma2": Unsigned, "convert": ctypes.c_float}  # fmt: skip
 _CHAIN = 32  # instructions of one trip
 _TRIPS = 64
+_PARTITIONS = 4  # of an SM, each with a tensor core
+_MATRIX = 2 * 16 * 8 * 16  # operations of the matrix instruction
 _WARM_UP = 400_000_000  # clocks, a fifth of a second
 _ADDRESS = 4.0  # clocks that a chase spends on the address of its next load
 _BLOCK, _ROUNDS = 256, 8  # threads of a block, blocks one after the other in a place
@@ -266,18 +268,24 @@ def _tensor_cores(bench: Bench) -> dict[str, float]:
     one = Unsigned(0)
     latency = bench.cycles("latency_matrix", 1, [Int(_TRIPS), one], blocks=1) / _TRIPS / _CHAIN
     found = {"tensor_latency": _round(latency, 2)}
-    operations = 2 * 16 * 8 * 16 * 16 * _TRIPS * _CHAIN / bench.cycles("rate_matrix", 16, [Int(_TRIPS), one])
+    operations = _MATRIX * 16 * _TRIPS * _CHAIN / bench.cycles("rate_matrix", 16, [Int(_TRIPS), one])
     clock = bench.driver.attribute(13) / 1e9
     if bench.driver.attribute(_MAJOR) == _HAS_WARPGROUPS:
         like = device.load("h200")
         part = bench.sms * clock / (like.values.sm_count * like.values.sm_clock_khz / 1e9)
         for field in ("fp16_tflops", "tf32_tflops", "fp8_tflops", "int8_tops", "fp64_tflops"):
             found[f"tensor_{field}"] = _round(part * getattr(like.rates, f"tensor_{field}"))
-        found["mma_share"] = like.rates.mma_share
+        found["mma_clocks"] = _round(mma_clocks(operations, found["tensor_fp16_tflops"] / bench.sms / clock), 2)
     else:
         found["tensor_fp16_tflops"] = _round(operations * bench.sms * clock)
-        found["mma_share"] = 1.0
+        found["mma_clocks"] = 0.0
     return found
+
+
+def mma_clocks(reached: float, most: float) -> float:
+    """Clocks that a matrix instruction of a warp takes beside its operations, of which an SM does `reached` a clock by
+    such instructions and `most` by others."""
+    return max(0.0, _PARTITIONS * _MATRIX * (1 / reached - 1 / most))
 
 
 def _below(bench: Bench, l2: int) -> dict[str, float]:

@@ -32,6 +32,7 @@ class Accesses:
     l1_cycles: float = 0.0
     texture_cycles: float = 0.0
     requests: int = 0  # of the LSU
+    past_bytes: float = 0.0  # that loads bring in past the L1
     engine_bytes: float = 0.0
     engine_latency: float = 0.0
 
@@ -45,6 +46,7 @@ def accesses(
     )
     result = Accesses()
     shares = _shares_on(costs)
+    past: set[Line] = set()
     for cost in costs.accesses:
         instruction = cost.access.instruction
         sent = cost.requests * shares[instruction.offset]
@@ -61,6 +63,9 @@ def accesses(
                 result.waits[instruction.offset] = texture_latency(found, rates), LONG_SCOREBOARD
         elif cost.space in (Space.GLOBAL, Space.LOCAL):
             own = l1_cycles(cost, found, rates)
+            if routes.past_the_l1(instruction) and cost.access.line is not None and cost.access.line not in past:
+                past.add(cost.access.line)
+                result.past_bytes += SECTOR_BYTES * sum(s.l2_sectors for s in found)
             result.requests += cost.requests
             result.l1_cycles += sent * own
             if kind(cost) != AccessKind.STORE:
@@ -92,12 +97,16 @@ def _place(cost: AccessCost) -> tuple[Line | None, int | None]:
 
 
 def _add_shared(result: Accesses, cost: AccessCost, sent: float, rates: Rates) -> None:
+    if cost.access.instruction.name == "LDGSTS":
+        # Its bytes are written when they come, whatever their places (l1tex__data_pipe_lsu_wavefronts_mem_shared of an
+        # H200: 3.5 of 128 bytes for 512); nobody waits for this part.
+        result.l1_cycles += _bytes(cost) / rates.l1_bytes
+        return
     on = cost.site.requests_on if cost.site is not None else 0
     waves = (cost.wavefronts or 0) / max(1, on or cost.requests)  # of those that wait: where a lane asked
     own = rates.shared_atomic_latency if cost.access.instruction.name == "ATOMS" else rates.shared_latency
-    waited = own + max(0.0, waves - 1) / rates.shared_wavefronts
-    if cost.access.instruction.name != "LDGSTS":  # whose bytes come from further away
-        result.waits[cost.access.instruction.offset] = waited, SHORT_SCOREBOARD
+    waited = own + max(0.0, waves - 1) * rates.shared_wave_clocks
+    result.waits[cost.access.instruction.offset] = waited, SHORT_SCOREBOARD
     further = max(0, (cost.wavefronts or 0) - (on or cost.requests))
     result.requests += cost.requests
     result.l1_cycles += sent / rates.lsu_rate + further / rates.shared_wavefronts
@@ -145,11 +154,16 @@ def l1_cycles(cost: AccessCost, found: Sequence[SiteTraffic], rates: Rates) -> f
     """Of one request: its passes through the banks, the lines it looks up, or the bytes it moves."""
     requests = max(cost.requests, 1)
     sectors = (cost.sectors or 0) / requests
-    bytes_ = cost.threads_on / requests * cost.access.instruction.width_bits / 8
+    copied = cost.access.instruction.name == "LDGSTS"  # to shared memory: see there
+    bytes_ = 0.0 if copied else _bytes(cost) / requests
     followed = sum(s.sectors for s in found)
     lines = sectors * sum(s.lines for s in found) / followed if followed else sectors / 4
-    passes = cost.site.wavefronts / max(_told(cost.site), 1) if cost.site is not None else 1.0
+    passes = cost.site.wavefronts / max(_told(cost.site), 1) if cost.site is not None and not copied else 1.0
     return max(1 / rates.lsu_rate, passes / rates.shared_wavefronts, lines / rates.l1_lines, bytes_ / rates.l1_bytes)
+
+
+def _bytes(cost: AccessCost) -> float:
+    return cost.threads_on * cost.access.instruction.width_bits / 8
 
 
 def _told(counted: SiteCounts) -> int:
@@ -177,5 +191,5 @@ def partial_sectors(cost: AccessCost) -> float:
     """Sectors of global memory that a store writes only a part of."""
     if cost.space != Space.GLOBAL or kind(cost) != AccessKind.STORE or not cost.sectors:
         return 0.0
-    whole = cost.threads_on * cost.access.instruction.width_bits / 8 / SECTOR_BYTES
+    whole = _bytes(cost) / SECTOR_BYTES
     return cost.sectors if cost.sectors > 2 * whole else 0.0

@@ -18,7 +18,7 @@ typedef struct {
   uint8_t valid, dirty;
   uint8_t bytes[4];  // of each sector, written since it was not valid: it is whole with 32
   uint8_t from;      // L1: where it was last fetched from (2: the L2, 3: DRAM), ...
-  uint32_t turn;     // ... and when
+  uint32_t turn;     // ... and when; L2: when something of it was last read from DRAM
 } Line;
 
 // Keys and times of use lie apart from the lines: a look at a set reads little memory.
@@ -58,6 +58,7 @@ typedef struct {
   Cache l2;
   uint64_t dram_written, filled;
   uint32_t slices;
+  uint32_t began, now;  // turns of all launches: the first of this one, and the present
   int in_part;      // some sector of the L2 may be written in part
   uint64_t *steps;  // of atomics, in each slice
 } Caches;
@@ -115,10 +116,11 @@ static size_t look(const Cache *cache, uint64_t key, int *found) {
     if (used[way] < used[oldest]) oldest = way;
   return set + oldest;
 }
+// `bytes` are those of each sector, 8 bits for one.
 static void add_bytes(Line *line, unsigned sectors, unsigned bytes) {
   for (int n = 0; n < 4; n++) {
     if (!(sectors >> n & 1) || line->valid >> n & 1) continue;
-    unsigned so_far = line->bytes[n] + bytes;
+    unsigned so_far = line->bytes[n] + (bytes >> 8 * n & 255);
     line->bytes[n] = so_far < 32 ? so_far : 32;
     if (so_far >= 32) line->valid |= 1 << n;
   }
@@ -152,6 +154,7 @@ static unsigned ask_l2(Caches *c, uint64_t key, unsigned sectors, int kind, unsi
     write_back(c, line);
     c->l2.keys[place] = key + 1;
     line->valid = 0;
+    line->turn = 0;
   }
   c->l2.used[place] = ++c->l2.clock;
   counts[L2_SECTORS] += bits(sectors);
@@ -171,6 +174,7 @@ static unsigned ask_l2(Caches *c, uint64_t key, unsigned sectors, int kind, unsi
     fetched &= ~line->valid;
     counts[DRAM_SECTORS] += bits(fetched);
     line->valid |= fetched;
+    line->turn = c->now;
   }
   counts[L2_HITS] += bits(sectors) - bits(missing);
   if (kind == ATOMIC) line->dirty |= sectors;
@@ -185,6 +189,7 @@ Caches *lw_caches_make(uint32_t sms, uint32_t group, uint32_t window, uint32_t d
   c->group = group ? group : 1;
   c->window = window;
   c->dram_sectors = dram_sectors;
+  c->began = PENDING;
   return c;
 }
 void lw_caches_free(Caches *c) {
@@ -195,6 +200,7 @@ void lw_caches_free(Caches *c) {
 // The L2 of others, into new caches of the same shape. Returns 0, or 1 where there is no memory.
 int lw_caches_copy(Caches *into, const Caches *from) {
   into->level = from->level;
+  into->began = from->began;
   if (!from->l2.lines) return 0;
   Cache *to = &into->l2;
   const Cache *old = &from->l2;
@@ -287,6 +293,13 @@ static uint64_t local_key(const Warp *warp, uint32_t id, uint32_t word) {
   return LOCAL_KEY | (uint64_t)warp->sm << 40 | (uint64_t)warp->slot << 32 | (uint64_t)(id & 31) << 24 | word;
 }
 
+// Whether something of a line has just been asked of DRAM, for others: who asks now waits for it as they do.
+static int on_its_way(const Caches *c, uint64_t key) {
+  int found;
+  size_t place = look(&c->l2, key, &found);
+  return found && c->now - c->l2.lines[place].turn < PENDING;
+}
+
 // Sectors that an SM asks of the L2; those that its group has just asked for come with the others'. Returns where the
 // furthest came from: 2 the L2, 3 DRAM.
 static unsigned ask_together(Run *run, const Warp *warp, uint64_t key, unsigned sectors, uint64_t *out) {
@@ -299,7 +312,8 @@ static unsigned ask_together(Run *run, const Warp *warp, uint64_t key, unsigned 
   unsigned alone = sectors & ~memory->sectors;
   out[MERGED] += bits(sectors) - bits(alone);
   memory->sectors |= sectors;
-  return alone && ask_l2(run->caches, key, alone, LOAD, 0, out) ? 3 : 2;
+  if (alone && ask_l2(run->caches, key, alone, LOAD, 0, out)) return 3;
+  return on_its_way(run->caches, key) ? 3 : 2;
 }
 
 // A load that goes past the L1.
@@ -371,6 +385,22 @@ static inline __attribute__((always_inline)) void expect(const Run *run, const W
   __builtin_prefetch(run->asked + (size_t)(warp->sm / run->caches->group) * COALESCER + scatter(key) % COALESCER);
 }
 
+// Bytes that a store of `bytes` in all writes to each sector of a line, 8 bits for one. What its sectors lack is at the
+// ends of a run: not where the request goes on in the line before or after; or it is spread over all of them.
+static unsigned bytes_of(const Record *sorted, const Warp *warp, uint32_t begin, const Record *now, unsigned bytes) {
+  unsigned sectors = now->what & 15, count = bits(sectors), missing = 32 * count > bytes ? 32 * count - bytes : 0;
+  unsigned even = (bytes + count - 1) / count * 0x01010101u;
+  int before = (sectors & 9) == 1, after = (sectors & 9) == 8;  // lines that are not followed are not there
+  if (!missing || missing >= 32 || count < 2) return even;
+  for (uint32_t n = begin; n < warp->end && sorted[n].order == now->order; n++) {
+    before |= sorted[n].line + 1 == now->line;
+    after |= sorted[n].line == now->line + 1;
+  }
+  if (before == after) return even;
+  int end = after ? __builtin_ctz(sectors) : 31 - __builtin_clz(sectors);
+  return 0x20202020u - (missing << 8 * end);
+}
+
 // One launch. `records` are those at `level`; `width[site]` is the bytes that a lane accesses, 0 where machine code has
 // no access for a site; `spills`
 // of site s are those from first_spill[s] to first_spill[s + 1]. `counts` has COLUMNS numbers for each site and for each
@@ -428,6 +458,7 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
   for (uint32_t turn = 0; placed < blocks || alive; turn++) {
     uint32_t at = turn & (ring - 1);
     run.turn = turn;
+    c->now = c->began + turn;
     for (uint32_t place = ends[at]; place != UINT32_MAX; place = ending[place]) {
       waiting[free_slots++] = place;
       alive--;
@@ -496,7 +527,7 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
         } else {
           uint64_t key = local ? local_key(warp, r->warp, r->line - (r->warp & 31) * APART) : r->line;
           unsigned again = kind == STORE && !local ? stored_before(sorted, warp, r) : 0;
-          unsigned bytes = (lanes * width[site] + bits(sectors) - 1) / bits(sectors);
+          unsigned bytes = kind == STORE ? bytes_of(sorted, warp, begin, r, lanes * width[site]) : 0;
           from = width[site] == PAST ? ask_past(&run, warp, key, sectors, out)
                                      : touch(&run, warp, key, sectors, kind, again, bytes, out);
         }
@@ -508,7 +539,7 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
         const Spill *spill = spills + n;
         if ((spill->word + (who & 31) * APART) & mask) continue;
         uint64_t *out = counts + (size_t)spill->row * COLUMNS;
-        unsigned from = touch(&run, warp, local_key(warp, who, spill->word), 15, spill->kind, 0, 32, out);
+        unsigned from = touch(&run, warp, local_key(warp, who, spill->word), 15, spill->kind, 0, 0x20202020u, out);
         if (from) out[FROM_L1 + from - 1]++;
       }
       if (warp->next < warp->end) {
@@ -518,6 +549,7 @@ int lw_caches_run(Caches *c, const Record *records, uint32_t count, uint32_t lev
       }
     }
   }
+  c->began = c->now + PENDING;
   drop(l1);
   free(start), free(sorted), free(length), free(warps), free(l1), free(asked), free(due), free(ends), free(ending);
   free(waiting), free(now);

@@ -12,14 +12,14 @@ from lanewise.hardware.coalescing import SECTOR_BYTES
 from lanewise.hardware.device import DeviceSpec
 from lanewise.hardware.rates import Rates
 from lanewise.model import tensor
-from lanewise.model.accesses import Accesses, accesses, partial_sectors
+from lanewise.model.accesses import Accesses, accesses, kind, partial_sectors
 from lanewise.model.caches import SiteTraffic, Traffic
-from lanewise.model.pipes import Pipe, pipe
+from lanewise.model.pipes import Pipe, passes, pipe
 from lanewise.model.placement import PARTITIONS, Placement
 from lanewise.model.ports import port_cycles
-from lanewise.model.walk import LONG_SCOREBOARD, Walk, walk
+from lanewise.model.walk import LONG_SCOREBOARD, WAIT, Walk, walk
 from lanewise.records import AccessKind, Space
-from lanewise.sass.costs import MachineCosts
+from lanewise.sass.costs import AccessCost, MachineCosts
 from lanewise.sass.executions import Line
 from lanewise.sass.kernel import MachineKernel
 from lanewise.sass.listing import SassInstruction
@@ -46,7 +46,8 @@ class Demand:
     l2_write_bytes: float
     l2_lines: float
     partial_sectors: float
-    atomic_steps: float
+    atomic_cycles: float  # of the slice that has most to do
+    single_atomics: float  # those of one lane each
     dram_bytes: float
     dram_cost: float  # as bytes, with what turning the bus and writing in part cost
     flops: int  # of the whole launch, and ...
@@ -109,17 +110,20 @@ def demand(
     flops, issue_cycles, barriers = 0, 0.0, 0.0
     of_tensors: dict[float, float] = defaultdict(float)  # operations by the rate of their types
     intervals: dict[int, float] = {}  # of matrix instructions at the tensor core
+    queued: dict[int, tuple[float, str]] = {}  # what warpgroups wait for
     tensor_cycles = 0.0
     clocks, partitions = spec.values.sm_clock_khz / 1e3, PARTITIONS * spec.values.sm_count
     for block, run in zip(machine.blocks, costs.blocks, strict=True):
         for instruction in block.instructions:
             unit = pipe(instruction)
-            instructions[unit] += run.warps / warps
+            instructions[unit] += passes(instruction) * run.warps / warps
             flops += _operations(instruction) * run.threads
             barriers += run.warps / warps if instruction.name == "BAR" else 0.0
             if unit == Pipe.TENSOR:
                 cycles = tensor.cycles(instruction, rates, clocks, partitions)
                 intervals[instruction.offset] = cycles
+                if tensor.group(instruction):
+                    queued[instruction.offset] = rates.warpgroup_latency, WAIT
                 tensor_cycles += cycles * run.warps / warps
                 of_tensors[tensor.tflops(instruction, rates)] += tensor.operations(instruction) * run.warps
         issue_cycles += run.warps / warps * sum(port_cycles(block.instructions))
@@ -131,12 +135,13 @@ def demand(
     issue = {unit: 4 / rate for unit, rate in pipe_rates(rates).items()}
     if barriers:  # a block waits for what only some of its warps do
         runs = [max(run, min(1.0, run * placed.warps_per_block)) for run in runs]
-    alone = walk(machine.blocks, runs, latencies(rates), asked.waits, issue, intervals)
+    alone = walk(machine.blocks, runs, latencies(rates), asked.waits | queued, issue, intervals)
     partial = sum(partial_sectors(cost) for cost in costs.accesses) / warps
     read, written, lines, atomic = _below(sites, traffic, warps)
     moved, cost_of_dram = _dram(traffic, rates)
     engine = asked.engine_bytes / warps
-    filled = max(0.0, read - engine) / SECTOR_BYTES / rates.l1_fill_sectors + engine / rates.bulk_bytes
+    into_l1 = max(0.0, read - engine - asked.past_bytes / warps)
+    filled = into_l1 / SECTOR_BYTES / rates.l1_fill_sectors + engine / rates.bulk_bytes
     further = max(0.0, instructions[Pipe.LSU] - asked.requests / warps) / rates.lsu_rate
     return Demand(
         warps=warps,
@@ -153,7 +158,8 @@ def demand(
         l2_write_bytes=written,
         l2_lines=lines,
         partial_sectors=partial + atomic,
-        atomic_steps=traffic.atomic_steps / warps,
+        atomic_cycles=traffic.atomic_steps * _clocks_of_atomics(costs, rates) / warps,
+        single_atomics=_single_atomics(costs) / warps,
         dram_bytes=moved / warps,
         dram_cost=cost_of_dram / warps,
         flops=flops + round(sum(of_tensors.values())),
@@ -172,6 +178,28 @@ def _with_copies(alone: Walk, asked: Accesses, placed: Placement) -> Walk:
     waits = dict(alone.waits)
     waits[LONG_SCOREBOARD] = waits.get(LONG_SCOREBOARD, 0.0) + waited
     return Walk(alone.cycles + waited, alone.issued, waits, alone.far + held)
+
+
+def _is_atomic(cost: AccessCost) -> bool:
+    return cost.space == Space.GLOBAL and kind(cost) == AccessKind.ATOMIC
+
+
+def _single_atomics(costs: MachineCosts) -> int:
+    """Atomics of a launch, where all are done by one lane of a warp each; else 0."""
+    atomics = [cost for cost in costs.accesses if _is_atomic(cost) and cost.requests]
+    return sum(c.threads_on for c in atomics) if all(c.threads_on <= c.requests for c in atomics) else 0
+
+
+def _clocks_of_atomics(costs: MachineCosts, rates: Rates) -> float:
+    """Between two atomics in one slice, by what the lanes of a launch do."""
+    lanes: dict[bool, int] = defaultdict(int)
+    for cost in costs.accesses:
+        if _is_atomic(cost):
+            modifiers = cost.access.instruction.opcode.split(".")
+            lanes[any(word.startswith(("F32", "F64", "F16", "BF16")) for word in modifiers)] += cost.threads_on
+    total = lanes[True] + lanes[False]
+    share = lanes[True] / total if total else 0.0
+    return share * rates.atomic_float_clocks + (1 - share) * rates.atomic_clocks
 
 
 def _constant_cycles(counted: Sequence[SiteCounts], placed: Placement, rates: Rates) -> float:

@@ -33,8 +33,9 @@ class Solution:
     waiting: dict[str, float]
 
 
-def solve(stations: Sequence[Station], delay: float, customers: float) -> Solution:
-    """A group of `customers` warps; `delay` cycles of each warp pass without any unit."""
+def solve(stations: Sequence[Station], delay: float, customers: float, apart: float = 1.0) -> Solution:
+    """A group of `customers` warps; `delay` cycles of each warp pass without any unit. Units may work for one warp side
+    by side: `apart` is the time that they take so, over the sum of their services."""
     customers = max(customers, 1e-9)
     active = [station for station in stations if station.service > 0]
     queues = [customers / (len(active) + 1)] * len(active)
@@ -44,7 +45,7 @@ def solve(stations: Sequence[Station], delay: float, customers: float) -> Soluti
         for n, station in enumerate(active):
             everybody = max(1.0, station.shared_by) * customers
             found = (everybody - 1) / customers * queues[n] if everybody > 1 else 0.0
-            response[n] = station.service * (1 + max(0.0, found - busy[n] / 2))
+            response[n] = station.service * (apart + max(0.0, found - busy[n] / 2))
         total = delay + sum(response)
         throughput = customers / total
         limit = min((1 / (s.service * s.shared_by) for s in active), default=throughput)

@@ -38,8 +38,8 @@ for _pipe, _opcodes in {
     Pipe.IMAD: "IMAD IMUL IDP IDP4A XMAD",
     Pipe.FP64: "DFMA DMUL DADD DSETP DMNMX",
     Pipe.HALF: "HFMA2 HADD2 HMUL2 HSET2 HSETP2 HMNMX2 HFMA2_32I HADD2_32I HMUL2_32I",
-    Pipe.XU: "MUFU POPC FLO BREV",
-    Pipe.CONVERT: "I2F F2I F2F FRND I2I F2FP F2IP",
+    Pipe.XU: "MUFU POPC FLO BREV REDUX",
+    Pipe.CONVERT: "I2F F2I F2F FRND I2I F2IP",  # packing (F2FP) and 32-bit integers to f32 (I2FP) are of the ALU
     Pipe.TENSOR: "HMMA IMMA DMMA BMMA QMMA HGMMA IGMMA QGMMA BGMMA UTCMMA OMMA",
     Pipe.TEXTURE: "TEX TLD TLD4 TXD TXQ TMML SULD SUST SURED SUATOM SUQ",
     Pipe.LSU: "LDG STG LDS STS LDL STL LD ST ATOM ATOMG ATOMS RED REDG SHFL LDSM STSM LDGSTS MATCH LDGMC S2R",
@@ -63,10 +63,15 @@ def pipe(instruction: SassInstruction) -> Pipe:
     found = _BY_NAME.get(name)
     if found is not None:
         # Moves, and additions that the compiler writes as a multiplication by one, go where multiplications go.
-        return Pipe.FP64 if name == "F2F" and "F64" in instruction.opcode else found
+        return found
     if name.startswith("U") or name in _UNIFORM_MEMORY or name in ("S2UR", "R2UR", "VOTEU"):
         return Pipe.UNIFORM
     return Pipe.ALU
+
+
+def passes(instruction: SassInstruction) -> int:
+    """How often an instruction goes through its unit: the upper half of a product of 32 bits twice."""
+    return 2 if instruction.name == "IMAD" and ".HI" in instruction.opcode else 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ _WARP_SHAPES = {
 _SHAPE = re.compile(r"(\d+)x(\d+)x(\d+)")
 _PER_GROUP = frozenset(("HGMMA", "QGMMA", "IGMMA", "BGMMA"))
 _GROUP_WARPS = 4
+_ROWS_OF_DOUBLES = 16  # that a tensor core passes through, also where an instruction has 8 (measured on an H200)
 _HALF_BYTES = frozenset(("S4", "U4"))
 
 
@@ -28,14 +29,22 @@ def group(instruction: SassInstruction) -> bool:
     return instruction.name in _PER_GROUP
 
 
-def operations(instruction: SassInstruction) -> int:
-    """Of one warp's share: two for each product and sum; 0 of what is no matrix instruction."""
+def _shape(instruction: SassInstruction) -> tuple[int, int, int] | None:
+    """Rows, columns and depth; None of what is no matrix instruction."""
     for modifier in instruction.opcode.split(".")[1:]:
         match = _SHAPE.fullmatch(modifier)
         shape = (int(match[1]), int(match[2]), int(match[3])) if match else _WARP_SHAPES.get(modifier)
         if shape is not None:
-            return 2 * shape[0] * shape[1] * shape[2] // (_GROUP_WARPS if group(instruction) else 1)
-    return 0
+            return shape
+    return None
+
+
+def operations(instruction: SassInstruction) -> int:
+    """Of one warp's share: two for each product and sum; 0 of what is no matrix instruction."""
+    shape = _shape(instruction)
+    if shape is None:
+        return 0
+    return 2 * shape[0] * shape[1] * shape[2] // (_GROUP_WARPS if group(instruction) else 1)
 
 
 def tflops(instruction: SassInstruction, rates: Rates) -> float:
@@ -54,10 +63,13 @@ def tflops(instruction: SassInstruction, rates: Rates) -> float:
 
 
 def cycles(instruction: SassInstruction, rates: Rates, clocks_per_us: float, partitions: int) -> float:
-    """Of the tensor core of a partition, `partitions` in the device. Instructions of one warp reach `mma_share` of the
-    rate. A type that the device has no units for takes as long as f16."""
+    """Of the tensor core of a partition, `partitions` in the device. Instructions of one warp take `mma_clocks` on top,
+    whatever their shape. A type that the device has no units for takes as long as f16."""
     rate = tflops(instruction, rates) or rates.tensor_fp16_tflops
     if not rate:
         return 0.0
-    share = 1.0 if group(instruction) else rates.mma_share
-    return operations(instruction) * partitions * clocks_per_us / (rate * share * 1e6)
+    work = operations(instruction) * partitions * clocks_per_us / (rate * 1e6)
+    shape = _shape(instruction)
+    if instruction.name == "DMMA" and shape is not None:
+        return work * max(1, _ROWS_OF_DOUBLES // shape[0])
+    return work + (0.0 if group(instruction) else rates.mma_clocks)

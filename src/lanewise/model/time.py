@@ -32,6 +32,9 @@ _STALLS = {
     "constants": "MIO throttle",
     "block launch": "no instruction",
 }
+_BELOW = frozenset(("L1 misses", "L2 port", "L2", "L2 writes", "DRAM"))
+_ATOMICS = "atomics"
+_SHARED = _BELOW | {_ATOMICS, "block launch"}
 _FETCHES = 2  # one behind the other, before the first instruction runs: parameters, instructions
 _SATURATED = 0.85  # a unit busier than this share of the time decides it
 
@@ -49,7 +52,7 @@ class Timing:
 def timing(spec: DeviceSpec, placed: Placement, asked: Demand, *, cold: bool) -> Timing:
     """`cold`: the first instructions of the kernel and its parameters come from DRAM, else from the L2."""
     stations = _stations(spec, placed, asked)
-    # What a warp alone spends at units is part of its walk.
+    # What a warp alone spends at units is part of its walk; where it is more, they work for it side by side.
     delay = max(0.0, asked.walk.cycles - sum(station.service for station in stations))
     rounds, rest = divmod(placed.most_blocks, placed.blocks_per_sm)
     shapes = ([(rounds, placed.blocks_per_sm)] if rounds else []) + ([(1, rest)] if rest else [])
@@ -59,6 +62,12 @@ def timing(spec: DeviceSpec, placed: Placement, asked: Demand, *, cold: bool) ->
     parts = [(times, _round(stations, delay + between, blocks, placed, asked)) for times, blocks in shapes]
     start = _FETCHES * (rates.dram_latency if cold else rates.l2_latency)
     running = sum(times * part.cycles for times, part in parts)
+    first = _round(stations, delay, shapes[0][1], placed, asked)
+    running += _in_step(first, min(delay, asked.longest), asked.walk.far)
+    if asked.single_atomics:
+        others = [station for station in stations if station.name != _ATOMICS]
+        without = _round(others, delay + between, shapes[-1][1], placed, asked)
+        running += _in_line(parts[-1][1], without, asked.single_atomics)
     busiest = max((sum(n * p.cycles * p.busy.get(s.name, 0.0) for n, p in parts) for s in stations), default=0.0)
     # A unit is idle until the first and after the last request comes to it.
     cycles = start + max(running, min(delay, asked.longest) + busiest)
@@ -68,26 +77,47 @@ def timing(spec: DeviceSpec, placed: Placement, asked: Demand, *, cold: bool) ->
         Unit(name, round(cycles_busy, 1), round(cycles_busy / cycles, 4))
         for name, cycles_busy in sorted(busy.items(), key=lambda item: (-item[1], item[0]))
     )
-    first = units[0] if units else None
-    bound = first.name if first is not None and first.share >= _SATURATED else LATENCY
+    busiest_unit = units[0] if units else None
+    bound = busiest_unit.name if busiest_unit is not None and busiest_unit.share >= _SATURATED else LATENCY
     waits = asked.walk.waits
     longest = max(waits, key=lambda reason: (waits[reason], reason), default="selected")
     stall = longest if bound == LATENCY else _STALLS.get(bound, "math pipe throttle")
     return Timing(round(rates.launch_us + cycles / ghz / 1000, 3), bound, stall, units)
 
 
+def _in_step(first: Solution, longest: float, stages: float) -> float:
+    """Cycles that the first round takes beyond `first`, in which warps are anywhere in their code: they begin together,
+    so that all wait for memory at first and all compute then, with no work of the one kind beside the other. Where a
+    warp waits for memory `stages` times that is the first of so many parts of its work."""
+    below = max((first.cycles * share for name, share in first.busy.items() if name in _BELOW), default=0.0)
+    within = max((first.cycles * share for name, share in first.busy.items() if name not in _SHARED), default=0.0)
+    whole = longest + max(below, within) + min(below, within) / max(1.0, stages)
+    return max(0.0, whole - first.cycles)
+
+
+def _in_line(last: Solution, without: Solution, atomics: float) -> float:
+    """Cycles that the last round takes beyond `last`: its warps end together, and the sum that one lane of each adds
+    stands in line behind the rest of the work; of a warp that adds several, the last. (Of atomics whose lanes are at
+    many places no such line is seen.)"""
+    line = last.cycles * last.busy.get(_ATOMICS, 0.0) / max(1.0, atomics)
+    return max(0.0, without.cycles + line - last.cycles)
+
+
 def _round(stations: Sequence[Station], delay: float, blocks: int, placed: Placement, asked: Demand) -> Solution:
     """`blocks` resident on an SM, from their start to their end."""
     warps = placed.warps_per_block
-    each = solve(stations, delay, blocks * warps / PARTITIONS)
+    services = sum(station.service for station in stations)
+    busiest = max(stations, key=lambda s: s.service * s.shared_by)
+    alone = max(asked.walk.cycles, max(station.service for station in stations))
+    apart = min(1.0, alone / services) if services else 1.0
+    each = solve(stations, delay, blocks * warps / PARTITIONS, apart)
     if not asked.barriers or warps == 1:
         return each
     # Warps that wait for each other go through the units together: blocks take turns at the busiest one.
-    busiest = max(stations, key=lambda s: s.service * s.shared_by)
-    alone = delay + sum(s.service for s in stations if s is not busiest)
+    further = delay + max(0.0, apart * services - busiest.service)
     whole = busiest.service * warps / PARTITIONS * max(1.0, min(busiest.shared_by, PARTITIONS))
     turn = Station(busiest.name, whole, max(1.0, busiest.shared_by / PARTITIONS))
-    together = solve([turn], alone, blocks)
+    together = solve([turn], further, blocks)
     if together.cycles <= each.cycles:
         return each
     slower = each.cycles / together.cycles
@@ -124,7 +154,7 @@ def _stations(spec: DeviceSpec, placed: Placement, asked: Demand) -> list[Statio
             everywhere,
         ),
         Station("DRAM", asked.dram_cost / rates.dram_gb_s * clock, everywhere),
-        Station("atomics", asked.atomic_steps * rates.atomic_clocks, everywhere),
+        Station(_ATOMICS, asked.atomic_cycles, everywhere),
         Station("block launch", 1000 * clock / rates.blocks_per_us / placed.warps_per_block, everywhere),
     ]
     return stations

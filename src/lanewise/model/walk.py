@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from lanewise.model import tensor
-from lanewise.model.pipes import Pipe, pipe, registers
+from lanewise.model.pipes import Pipe, passes, pipe, registers
+from lanewise.model.ports import port_cycles
 from lanewise.sass.blocks import MachineBlock
 from lanewise.sass.listing import SassInstruction, never_runs
 
@@ -94,6 +95,7 @@ class _Step:
     pipe: Pipe
     interval: float  # until its unit takes another
     stops: float  # until the warp goes on
+    issued: float = 1.0  # until it may issue its next, with what the register file takes
     copies: Copies | None = None
 
 
@@ -105,10 +107,10 @@ def _plan(
     intervals: Mapping[int, float],
 ) -> list[_Step]:
     steps = []
-    for instruction in block.instructions:
+    for instruction, cycles in zip(block.instructions, port_cycles(block.instructions), strict=True):
         if never_runs(instruction):
             continue
-        step = _step(instruction, latency, memory, issue)
+        step = replace(_step(instruction, latency, memory, issue), issued=float(cycles))
         interval = intervals.get(instruction.offset)
         if interval is not None:
             step = replace(step, interval=interval)
@@ -179,7 +181,7 @@ def _step(
     named = registers(instruction)
     after, reason = memory.get(instruction.offset, (latency.get(unit, 0.0), _REASONS.get(unit, WAIT)))
     stops = latency[unit] if instruction.name in _STOPS else 0.0
-    return _Step(named.reads, named.writes, after, reason, unit, issue.get(unit, 1.0), stops)
+    return _Step(named.reads, named.writes, after, reason, unit, issue.get(unit, 1.0) * passes(instruction), stops)
 
 
 def _run(
@@ -205,7 +207,7 @@ def _run(
         if step.copies is not None:
             _note_copies(step, start, pending)
         free[step.pipe] = start + step.interval
-        now = start + 1.0
+        now = start + step.issued
         if step.stops:
             reasons[step.reason] += step.stops
             now += step.stops
