@@ -64,7 +64,7 @@ def test_a_product_of_matrices_is_to_be_tiled(side: int, times: int) -> None:
     assert found.gain is not None
     tiled = product(f"tiled_{side}", side).time_us
     assert tiled is not None
-    assert 1 / 1.5 < found.gain.after_us / tiled < 1.5
+    assert 1 / 2 < found.gain.after_us / tiled < 1.5  # both cold: tiles wait for DRAM at each barrier
 
 
 def test_a_tile_is_not_to_be_tiled() -> None:

@@ -119,8 +119,8 @@ def test_a_tree_by_shuffles() -> None:
 
 def test_a_sum_of_few_elements() -> None:
     stays = by("stays", 132 * 8).time_us
-    assert gains("short_reduction", "tree") == pytest.approx(stays, rel=0.1)
-    assert gains("short_reduction", "shuffled") == pytest.approx(stays, rel=0.1)
+    assert gains("short_reduction", "tree") == pytest.approx(stays, rel=0.15)
+    assert gains("short_reduction", "shuffled") == pytest.approx(stays, rel=0.15)
 
 
 def test_a_scan() -> None:

@@ -81,7 +81,8 @@ CASES = {
         Case("soa", 4096, (4 * MB, 4 * MB, 4 * MB)),
     ],
     "misaligned_access": [
-        Case("shifted", 1024, (8 * MB, 8 * MB, (2 * MB).to_bytes(4, "little")), "where 4 would do", (0.3, 0.95)),
+        # Sectors in which two warps meet become whole in the L2: the price of a copy that is off by one is hidden.
+        Case("shifted", 1024, (8 * MB, 8 * MB, (2 * MB).to_bytes(4, "little"))),
         Case("soa", 4096, (4 * MB, 4 * MB, 4 * MB)),
         Case("aos", 4096, (16 * MB, 4 * MB)),
     ],

@@ -162,7 +162,7 @@ def test_the_size_of_blocks_keeps_warps_away() -> None:
 
 
 def test_more_warps_do_not_help_what_does_not_wait() -> None:
-    record = whole("chain", 4096, 32)
+    record = whole("chain", 16384, 32)
     assert record.occupancy is not None
     assert record.occupancy.fraction == 0.5
     assert record.bound != "latency"

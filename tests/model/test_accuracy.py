@@ -8,7 +8,11 @@ import accuracy
 import pytest
 
 # program -> mean absolute percentage error at most (cold, warm), cases near the card at least (L1, L2, DRAM)
-LIMITS = {"effects": ((12.6, 10.0), (43, 43, 48)), "more_kernels": ((13.5, 11.2), (45, 44, 49))}
+LIMITS = {
+    "effects": ((9.0, 8.9), (43, 43, 48)),
+    "more_kernels": ((11.9, 10.9), (45, 44, 49)),
+    "user_kernels": ((9.1, 8.4), (31, 27, 36)),
+}
 
 
 @pytest.mark.parametrize("name", accuracy.SETS)
@@ -26,7 +30,7 @@ def test_no_launch_of_the_effects_is_off_by_more_than_two() -> None:
             assert -0.5 < case.error(field) < 1, case.name
 
 
-# Each slower than the next, on the card and in the model.
+# Each slower than the next on a warm card. (On a cold one gemm_register_64_8x4 takes longer than gemm_tiled_32.)
 LADDERS = [
     ("gemm_uncoalesced", "gemm_naive", "gemm_tiled_32", "gemm_register_64_8x4"),
     ("gemm_naive_16", "gemm_tiled_16"),
@@ -43,8 +47,11 @@ LADDERS = [
 @pytest.mark.parametrize("ladder", LADDERS, ids="-".join)
 @pytest.mark.parametrize("field", ["cold_us", "warm_us"])
 def test_ladders_are_in_order(ladder: tuple[str, ...], field: str) -> None:
-    model = {case.name: case.model[field] for case in accuracy.cases("effects")}
-    times = [model[name] for name in ladder]
+    found = {case.name: case for case in accuracy.cases("effects")}
+    as_on_the_card = sorted(ladder, key=lambda name: -found[name].card[field])  # equal times stay as they are
+    if field == "warm_us":
+        assert as_on_the_card == list(ladder)
+    times = [found[name].model[field] for name in as_on_the_card]
     # A conflict that latency hides costs nothing on either side: neighbours may be equal.
     assert times == sorted(times, reverse=True)
 

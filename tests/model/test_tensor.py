@@ -49,6 +49,12 @@ def test_cycles_are_the_datasheets_rate() -> None:
     assert half == pytest.approx(2 + 2048 / 946, rel=0.001)
 
 
+def test_doubles_take_sixteen_rows_at_a_time() -> None:
+    """67 TFLOPS are 64 operations a clock and core: 8 x 8 x 4 takes as long as 16 x 8 x 4, 16.2 when measured."""
+    eight, sixteen = (tensor.cycles(instruction(f"DMMA.{shape}"), H200, 1980, 4 * 132) for shape in ("8x8x4", "16x8x4"))
+    assert eight == sixteen == pytest.approx(16.2, rel=0.03)
+
+
 def test_a_warpgroup_waits_for_its_queue_only() -> None:
     """Two that add to one sum follow each other at the core's pace; the wait for the queue sees the latency."""
     code = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from lanewise.model.pipes import Pipe, pipe, registers
+from lanewise.model.pipes import Pipe, passes, pipe, registers
 from lanewise.model.ports import port_cycles
 from lanewise.model.walk import LONG_SCOREBOARD, WAIT, walk
 from lanewise.sass.blocks import MachineBlock
@@ -48,10 +48,18 @@ def test_registers_of_an_instruction(line: str, writes: list[str], reads: list[s
 @pytest.mark.parametrize(
     ("opcode", "unit"),
     [("FFMA", Pipe.FMA), ("IMAD.MOV.U32", Pipe.IMAD), ("LOP3.LUT", Pipe.ALU), ("MUFU.RSQ", Pipe.XU),
-     ("LDG.E", Pipe.LSU), ("ULDC", Pipe.UNIFORM), ("BAR.SYNC", Pipe.BARRIER), ("HMMA.16816.F32", Pipe.TENSOR)],
+     ("LDG.E", Pipe.LSU), ("ULDC", Pipe.UNIFORM), ("BAR.SYNC", Pipe.BARRIER), ("HMMA.16816.F32", Pipe.TENSOR),
+     ("F2FP.F16.F32.PACK_AB", Pipe.ALU), ("I2FP.F32.S32", Pipe.ALU), ("F2F.F64.F32", Pipe.CONVERT),
+     ("REDUX.SUM", Pipe.XU)],
 )  # fmt: skip
 def test_the_unit_of_an_opcode(opcode: str, unit: Pipe) -> None:
     assert pipe(code(f"{opcode} R0, R1")[0]) is unit
+
+
+def test_the_upper_half_of_a_product_goes_twice_through_its_unit() -> None:
+    assert [passes(code(f"{name} R0, R1, R2, RZ")[0]) for name in ("IMAD.HI.U32", "IMAD", "IMAD.WIDE.U32")] == [2, 1, 1]
+    lines = ["IMAD.HI.U32 R0, R4, R5, RZ", "IMAD.HI.U32 R1, R6, R5, RZ", "IMAD R2, R6, R5, RZ"]
+    assert walk([block(0, lines)], [1.0], LATENCY, {}, {Pipe.IMAD: 2.0}).cycles == 4 + 4 + 1
 
 
 def test_three_registers_take_two_cycles_unless_one_is_kept() -> None:

@@ -141,11 +141,11 @@ class Bench:
             self.driver.synchronize()
         return float(self.driver.read(self.clocks, 1, np.int64)[0]) / steps
 
-    def atomics(self, distinct: int, step: int) -> float:
+    def atomics(self, kernel: str, distinct: int, step: int) -> float:
         """Nanoseconds an atomic of one lane, each warp at one of `distinct` addresses `step` words apart."""
         blocks, trips = 8 * self.sms, 8
         arguments = [Pointer(self.memory), Int(trips), Unsigned(distinct), Unsigned(step), Int(0)]
-        return 1000 * self.microseconds("atomic_add", blocks, 256, arguments) / (blocks * 256 * trips)
+        return 1000 * self.microseconds(kernel, blocks, 256, arguments) / (blocks * 256 * trips)
 
 
 def _whole(rate: float) -> float:
@@ -206,7 +206,8 @@ def measure(bench: Bench, tell: Tell) -> dict[str, float]:
     found |= _below(bench, l2)
     tell("atomics, launches")
     clock = bench.driver.attribute(13) / 1e6
-    found["atomic_clocks"] = _round(bench.atomics(1, 1) * clock)
+    for kernel, field in (("atomic_add", "atomic_clocks"), ("atomic_addfloat", "atomic_float_clocks")):
+        found[field] = _round(bench.atomics(kernel, 1, 1) * clock)
     empty = bench.driver.function(bench.module, "empty")
     few, lots = (bench.driver.timed(empty, blocks, 256, []) for blocks in (16384, 65536))
     found["block_latency"] = _round(block_latency(bench), 2)
