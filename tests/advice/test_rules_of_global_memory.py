@@ -61,6 +61,9 @@ extern "C" __global__ void same_constant(float* out) {
     for (int k = 0; k < 8; k++) s += coef[k] * I;
     out[I] = s;
 }
+extern "C" __global__ void after_header(const float* in, float* out) {
+    for (int i = I; i < 1 << 22; i += gridDim.x * blockDim.x) out[i] = in[i / 32 * 64 + 1 + i % 32];
+}
 """
 MB = 1 << 20
 
@@ -82,6 +85,7 @@ CASES = {
     ],
     "misaligned_access": [
         # Sectors in which two warps meet become whole in the L2: the price of a copy that is off by one is hidden.
+        Case("after_header", 1024, (32 * MB, 16 * MB), "5 sectors", (0.6, 0.95)),
         Case("shifted", 1024, (8 * MB, 8 * MB, (2 * MB).to_bytes(4, "little"))),
         Case("soa", 4096, (4 * MB, 4 * MB, 4 * MB)),
         Case("aos", 4096, (16 * MB, 4 * MB)),
