@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from example_runs import EXAMPLES, Command
 
-# An element a thread without a vector is no mistake, but 16 bytes a lane are faster: measured on an H200, 8.93 and
-# 7.74 us for the same kernel of 2^20 elements. So vector_add is told, as all kernels like it are that fill the card.
+# An element a thread without a vector is no mistake. On an H200 16 bytes a lane are faster all the same: 8.93 and 7.74 us
+# by events for the kernel of vector_add, of which the model sees less than the 5 % that advice is given for.
 ADVICE = {
     "copies": {
         "copy_contiguous": set(),
@@ -28,7 +28,7 @@ ADVICE = {
         "transpose_padded": set(),
         "transpose_swizzled": set(),
     },
-    "vector_add": {"vector_add": {"narrow_access"}},
+    "vector_add": {"vector_add": set()},
     "banks": {
         "banks_stride_1": set(),
         "banks_stride_2": set(),
@@ -47,7 +47,7 @@ ADVICE = {
         "loop_even": set(),
     },
     "gemm": {
-        "gemm_naive": {"partial_wave", "re_read_data"},
+        "gemm_naive": {"re_read_data"},
         "gemm_uncoalesced": {"partial_wave", "uncoalesced_by_swapped_index"},
         "gemm_tiled_32": {"shared_traffic"},
         "gemm_tiled_16": set(),
