@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from example_runs import EXAMPLES, Command
 
-# An element a thread without a vector is no mistake. On an H200 16 bytes a lane are faster: 8.93 and 7.74 us
-# all the same, by events for the kernel of vector_add, of which the model sees less than the 5 % that advice is given for.
+# An element a thread without a vector is no mistake. On an H200 16 bytes a lane are faster all the same, 8.93 and 7.74
+# us by events for the kernel of vector_add, of which the model sees less than the 5 % that advice is given for.
 ADVICE = {
     "copies": {
         "copy_contiguous": set(),
