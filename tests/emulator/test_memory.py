@@ -281,3 +281,8 @@ def test_many_devices_at_once_can_all_be_shared() -> None:
     code += "print(sum(device.fd is not None for device in [DeviceMemory(1 << 37) for _ in range(40)]))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "40\n"
+
+
+def test_small_devices_leave_room_for_large_ones() -> None:
+    small = [DeviceMemory(1 << 28) for _ in range(150)]
+    assert all(device.fd is not None for device in [*small, DeviceMemory(1 << 37)])

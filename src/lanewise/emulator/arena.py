@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import mmap
 import os
 import sys
@@ -15,8 +16,8 @@ from lanewise.errors import EnvironmentProblem
 PAGE = mmap.PAGESIZE
 # Far from where Linux puts programs, libraries, heaps and stacks, and below 2^47.
 DEFAULT_BASE = 0x3000_0000_0000
-_STEP = 0x0040_0000_0000  # where to try next if something is there: another arena of this process
-_ATTEMPTS = 128  # up to where Linux puts position-independent programs
+_END = 0x5000_0000_0000  # below where Linux puts position-independent programs
+_LEAST_STEP = 1 << 34  # from one place to the next where arenas are small
 
 _MAP_NORESERVE = 0x4000
 _MAP_FIXED = 0x10
@@ -84,17 +85,22 @@ class Arena:
         except OSError:
             os.close(fd)
             return False
-        candidates = [base] if base is not None else [DEFAULT_BASE + step * _STEP for step in range(_ATTEMPTS)]
-        for candidate in candidates:
-            where = _map_fixed(candidate, self.size, fd)
-            if where is None:
-                continue
-            self.base = where
-            self.fd = fd
-            weakref.finalize(self, _unmap, where, self.size, fd)
-            return True
-        os.close(fd)
-        return False
+        where = self._find_place(base, fd)
+        if where is None and gc.collect():  # arenas that nothing reaches any more may still be mapped
+            where = self._find_place(base, fd)
+        if where is None:
+            os.close(fd)
+            return False
+        self.base = where
+        self.fd = fd
+        weakref.finalize(self, _unmap, where, self.size, fd)
+        return True
+
+    def _find_place(self, base: int | None, fd: int) -> int | None:
+        """Map at `base`, or at the first free place: other arenas of this process may be before it."""
+        step = max(_LEAST_STEP, 1 << self.size.bit_length())
+        candidates = range(DEFAULT_BASE, _END, step) if base is None else (base,)
+        return next((place for place in candidates if _map_fixed(place, self.size, fd) is not None), None)
 
     def _map_private(self) -> None:
         try:
