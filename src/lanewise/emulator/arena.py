@@ -17,6 +17,7 @@ PAGE = mmap.PAGESIZE
 # Far from where Linux puts programs, libraries, heaps and stacks, and below 2^47.
 DEFAULT_BASE = 0x3000_0000_0000
 _END = 0x5000_0000_0000  # below where Linux puts position-independent programs
+_LOWEST = 0x1100_0000_0000  # above what a program built with AddressSanitizer keeps for itself
 _LEAST_STEP = 1 << 34  # from one place to the next where arenas are small
 
 _MAP_NORESERVE = 0x4000
@@ -99,7 +100,7 @@ class Arena:
     def _find_place(self, base: int | None, fd: int) -> int | None:
         """Map at `base`, or at the first free place: other arenas of this process may be before it."""
         step = max(_LEAST_STEP, 1 << self.size.bit_length())
-        candidates = range(DEFAULT_BASE, _END, step) if base is None else (base,)
+        candidates = [*range(DEFAULT_BASE, _END, step), *range(_LOWEST, DEFAULT_BASE, step)] if base is None else [base]
         return next((place for place in candidates if _map_fixed(place, self.size, fd) is not None), None)
 
     def _map_private(self) -> None:
