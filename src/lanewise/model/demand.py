@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanewise.emulator.counts import SiteCounts
 from lanewise.emulator.unit import SiteInfo
@@ -53,6 +53,22 @@ class Demand:
     flops: int  # of the whole launch, and ...
     tensor_flops: int  # ... those of them that tensor cores do, of which ...
     tensor_tflops: float  # ... the device does so many
+
+    def several(self, times: float, instructions: Mapping[Pipe, float]) -> Demand:
+        """A warp with `times` the elements: it executes `instructions` and asks the L2 and DRAM for `times` as much."""
+        extra = sum(instructions.values()) - sum(self.instructions.values())
+        return replace(
+            self,
+            instructions=instructions,
+            issue_cycles=self.issue_cycles + extra,
+            walk=replace(self.walk, cycles=self.walk.cycles + extra),
+            l2_read_bytes=self.l2_read_bytes * times,
+            l2_write_bytes=self.l2_write_bytes * times,
+            l2_lines=self.l2_lines * times,
+            partial_sectors=self.partial_sectors * times,
+            dram_bytes=self.dram_bytes * times,
+            dram_cost=self.dram_cost * times,
+        )
 
 
 def _operations(instruction: SassInstruction) -> int:

@@ -76,22 +76,12 @@ def _vectorised(subject: Subject, moving: Sequence[Group], times: int) -> float:
     of_elements = max(0.0, 1 - _ADDRESS * accesses / integer) if integer else 0.0
     shares = {unit: 0.0 if unit in _MOVING else of_elements if unit in _INTEGER else 1.0 for unit in own.instructions}
     instructions = {unit: count * (1 + (times - 1) * shares[unit]) for unit, count in own.instructions.items()}
-    extra = sum(instructions.values()) - sum(own.instructions.values())
     bytes_moved = sum(group.bytes_asked for group in moving) / placed.warps * times
     wider = max(0.0, bytes_moved / subject.spec.rates.l1_bytes - accesses / subject.spec.rates.lsu_rate)
     asked = replace(
-        own,
-        instructions=instructions,
-        issue_cycles=own.issue_cycles + extra,
-        walk=replace(own.walk, cycles=own.walk.cycles + extra),
+        own.several(times, instructions),
         l1_cycles=own.l1_cycles + wider,
         constant_cycles=own.constant_cycles * times,
-        l2_read_bytes=own.l2_read_bytes * times,
-        l2_write_bytes=own.l2_write_bytes * times,
-        l2_lines=own.l2_lines * times,
-        partial_sectors=own.partial_sectors * times,
-        dram_bytes=own.dram_bytes * times,
-        dram_cost=own.dram_cost * times,
     )
     if rounds >= times:
         share = 1 / times

@@ -88,23 +88,8 @@ def _several(subject: Subject, fewer: Placement) -> float:
     shares = dict.fromkeys(own.instructions, 1.0)
     shares |= dict.fromkeys(_ONCE, 0.0) | dict.fromkeys(_INTEGER, 1 - _SHARED)
     issued = {unit: count * (1 + (_TIMES - 1) * shares[unit]) for unit, count in own.instructions.items()}
-    extra = sum(issued.values()) - sum(own.instructions.values())
     return subject.retime(
-        replace(
-            own,
-            warps=fewer.warps,
-            instructions=issued,
-            issue_cycles=own.issue_cycles + extra,
-            walk=replace(own.walk, cycles=own.walk.cycles + extra),
-            l1_cycles=own.l1_cycles * _TIMES,
-            l2_read_bytes=own.l2_read_bytes * _TIMES,
-            l2_write_bytes=own.l2_write_bytes * _TIMES,
-            l2_lines=own.l2_lines * _TIMES,
-            partial_sectors=own.partial_sectors * _TIMES,
-            dram_bytes=own.dram_bytes * _TIMES,
-            dram_cost=own.dram_cost * _TIMES,
-        ),
-        fewer,
+        replace(own.several(_TIMES, issued), warps=fewer.warps, l1_cycles=own.l1_cycles * _TIMES), fewer
     )
 
 
